@@ -1,0 +1,103 @@
+"""A sizing as JSON: the core answer of the API."""
+
+from service.api.documents.notes import told
+from service.core.engines import ENGINES
+from service.core.request import PARAMETERS
+from service.core.scenario import DEGREES, Scenario
+from service.core.sizing import EnginePlan, Note, Sizing
+from service.i18n import Voice
+from service.render.amounts import amount, evidence, fit, limits, maybe_amount, terms
+from service.version import VERSION
+
+_NOT_YET = (Note("speed_not_yet_estimated"), Note("cost_not_yet_estimated"))
+_NO_DERIVATION = Note("derivation_not_available")
+
+
+def sizing_document(
+    sizing: Sizing, data_digest: str, voice: Voice, explain: bool | None
+) -> dict[str, object]:
+    """The whole answer. explain: None when the caller did not ask."""
+    warnings = (*sizing.warnings, *_NOT_YET, *((_NO_DERIVATION,) if explain else ()))
+    document: dict[str, object] = {
+        "scenario": scenario_document(sizing.scenario, voice.language.tag, explain),
+        "model": _model(sizing.scenario),
+        "gpu": _gpu(sizing.scenario),
+        "memory": _memory(sizing.plan),
+        "per_gpu": terms(sizing.plan.fullest),
+        "fit": _fit(sizing, voice),
+        "limits": limits(sizing),
+        "speed": None,
+        "cost": None,
+        "measured": [],
+        "warnings": told(warnings, voice),
+        "evidence": evidence(sizing.plan),
+        "versions": versions(sizing.scenario.engine, data_digest),
+    }
+    if explain:
+        document["trace"] = []
+    return document
+
+
+def scenario_document(scenario: Scenario, language: str, explain: bool | None) -> dict[str, object]:
+    """Every parameter under its API name with the value used, and the names of those not given."""
+    document: dict[str, object] = {"model": scenario.model.id, "gpu": scenario.gpu.id}
+    for name in PARAMETERS:
+        degree = DEGREES.get(name)
+        document[name] = getattr(scenario.layout, degree) if degree else getattr(scenario, name)
+    defaulted = [*scenario.defaulted, *(["explain"] if explain is None else [])]
+    return {**document, "lang": language, "explain": bool(explain), "defaulted": defaulted}
+
+
+def _model(scenario: Scenario) -> dict[str, object]:
+    model = scenario.model
+    return {
+        "id": model.id,
+        "name": model.name,
+        "publisher": model.publisher,
+        "hf_repo": model.hf_repo,
+        "parameters_total": model.parameters_total,
+        "parameters_active": model.parameters_active,
+        "evidence": model.evidence,
+        "max_context_tokens": model.architecture.max_context_tokens,
+    }
+
+
+def _gpu(scenario: Scenario) -> dict[str, object]:
+    gpu = scenario.gpu
+    return {
+        "id": gpu.id,
+        "name": gpu.name,
+        "memory": maybe_amount(gpu.memory_bytes),
+        "memory_bandwidth_gbs": gpu.memory_bandwidth_gbs,
+        "evidence": gpu.evidence,
+    }
+
+
+def _memory(plan: EnginePlan) -> dict[str, object]:
+    return {
+        **terms(plan.total),
+        "host": amount(plan.host_bytes),
+        "model_weights": amount(plan.model_weights_bytes),
+        "kv_bytes_per_token": plan.kv_bytes_per_token,
+        "kv_window_bytes_per_sequence": plan.kv_window_bytes_per_sequence,
+        "state_bytes_per_sequence": plan.state_bytes_per_sequence,
+    }
+
+
+def _fit(sizing: Sizing, voice: Voice) -> dict[str, object]:
+    # Not rounded: the thresholds of the verdict apply to the exact ratio.
+    return {
+        **fit(sizing),
+        "utilization": sizing.utilization,
+        "reasons": told(sizing.reasons, voice),
+    }
+
+
+def versions(engine: str, data_digest: str) -> dict[str, object]:
+    """What the numbers come from: this service, its data, and the engine version whose rules were applied."""
+    return {
+        "service": VERSION,
+        "data_digest": data_digest,
+        "engine": engine,
+        "engine_version": ENGINES[engine].version,
+    }

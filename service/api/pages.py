@@ -1,0 +1,87 @@
+"""Pages for people: the start, the API document, and what each problem type means."""
+
+from pathlib import Path
+
+from flask import Blueprint, Response, g, render_template, request
+from werkzeug.exceptions import NotFound
+
+from service.api.accept import HTML
+from service.api.answers import bytes_answer, json_answer, negotiated
+from service.api.openapi import build_document, resolved, type_text
+from service.api.problems import STATUSES
+from service.api.reading import read_query
+from service.api.schemas import LANGUAGE_QUERY
+from service.catalog import Catalog
+from service.i18n import LANGUAGES, content_language, voice
+from service.i18n.messages import problem_text
+
+_STYLE = (Path(__file__).parent / "assets" / "pages.css").read_bytes()
+_CSS = "text/css"
+
+
+def blueprint(catalog: Catalog) -> Blueprint:
+    """The pages over a catalog."""
+    pages = Blueprint("pages", __name__)
+    document = build_document(catalog)
+    pages.add_app_template_filter(type_text)
+    pages.add_app_template_filter(lambda response: resolved(document, response), "resolved")
+
+    @pages.get("/")
+    def start() -> Response:
+        read_query(LANGUAGE_QUERY, request)
+        return _page("landing.html", **_landing(catalog))
+
+    @pages.get("/openapi.json")
+    def openapi() -> Response:
+        read_query(LANGUAGE_QUERY, request)
+        return json_answer(document)
+
+    @pages.get("/docs")
+    def docs() -> Response:
+        read_query(LANGUAGE_QUERY, request)
+        g.language = "en"  # field names and their meaning are documented in one language
+        return _page("docs.html", title=document["info"]["title"], document=document)
+
+    @pages.get("/problems/<slug>")
+    def problem(slug: str) -> Response:
+        read_query(LANGUAGE_QUERY, request)
+        if slug not in STATUSES:
+            raise NotFound()
+        title, meaning = problem_text(voice(g.language), slug, name="…", architecture="…")
+        return _page("problem.html", slug=slug, status=STATUSES[slug], title=title, meaning=meaning)
+
+    @pages.get("/assets/pages.css")
+    def style() -> Response:
+        negotiated((_CSS,))
+        return bytes_answer(_STYLE, _CSS, localized=False)
+
+    return pages
+
+
+def _page(template: str, **values: object) -> Response:
+    negotiated((HTML,))
+    text = render_template(template, lang=content_language(g.language), **values)
+    return bytes_answer(text.encode(), HTML)
+
+
+def _landing(catalog: Catalog) -> dict[str, object]:
+    speaker = voice(g.language)
+    lang = f"lang={g.language}"
+    example = f"model={next(iter(catalog.models))}&gpu={next(iter(catalog.gpus))}&{lang}"
+    return {
+        "title": speaker.text("GPU memory of open-weight models"),
+        "intro": speaker.text("How much GPU memory a model needs, whether it fits, and what to use instead."),
+        "links": [
+            ("/docs", speaker.text("Documentation of the API")),
+            ("/openapi.json", speaker.text("OpenAPI document")),
+            (f"/v1/models?{lang}", speaker.text("Models")),
+            (f"/v1/gpus?{lang}", speaker.text("GPUs")),
+            (f"/v1/sizing?{example}", speaker.text("An example answer")),
+            (
+                f"/v1/fragments/memory?{example}",
+                speaker.text("An example fragment"),
+            ),
+        ],
+        "languages_label": speaker.text("Languages"),
+        "languages": list(LANGUAGES.values()),
+    }

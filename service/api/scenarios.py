@@ -1,0 +1,76 @@
+"""From an HTTP request to a sizing: read, look up, resolve, size."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Request as HttpRequest
+
+from service.api.posted import posted_gpu, posted_model
+from service.api.reading import read_body, read_query
+from service.api.schemas import LANGUAGE_QUERY, POSTED, SCENARIO_BODY, SCENARIO_QUERY
+from service.catalog import Catalog
+from service.core.catalogued import Model
+from service.core.hardware import Gpu
+from service.core.request import PARAMETERS, Request
+from service.core.resolve import resolve
+from service.core.size import size
+from service.core.sizing import Sizing
+from service.errors import InvalidParameters, ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A sized scenario. sizing: None for a model alone. explain: None when the caller did not say."""
+
+    sizing: Sizing | None
+    explain: bool | None
+
+
+def asked(request: HttpRequest, catalog: Catalog, *, needs_gpu: bool = True) -> Asked:
+    """The sizing that a GET's query or a POST's body asks for; without `needs_gpu` also a model alone.
+
+    Raises InvalidParameters, MalformedBody, UnsupportedArchitecture, UnknownModel, UnknownGpu.
+    """
+    given = _given(request)
+    _check_subjects(given, needs_gpu=needs_gpu)
+    model = _model(given, catalog)
+    if "gpu" not in given and "gpu_spec" not in given:
+        return Asked(None, given.get("explain"))
+    values = {name: given[name] for name in PARAMETERS if name in given}
+    scenario = resolve(Request(model=model, gpu=_gpu(given, catalog), **values))
+    return Asked(size(scenario), given.get("explain"))
+
+
+def _given(request: HttpRequest) -> Mapping[str, Any]:
+    if request.method != "POST":
+        return read_query(SCENARIO_QUERY, request)
+    read_query(LANGUAGE_QUERY, request)
+    return read_body(SCENARIO_BODY, request)
+
+
+def _check_subjects(given: Mapping[str, Any], *, needs_gpu: bool) -> None:
+    """Exactly one way of naming the model, and one of naming the accelerator, where it is needed."""
+    errors = []
+    for name, described in (("model", "model_config"), ("gpu", "gpu_spec")):
+        if name in given and described in given:
+            errors.append(ParameterError(described, "conflict", None, {"other": name}))
+        elif name not in given and described not in given and (needs_gpu or name == "model"):
+            errors.append(ParameterError(name, "missing"))
+    if "model_config" not in given:
+        siblings = [name for name in POSTED if name in given and name not in ("model_config", "gpu_spec")]
+        errors += [ParameterError(name, "conflict", None, {"other": "model"}) for name in siblings]
+    if errors:
+        raise InvalidParameters(*errors)
+
+
+def _model(given: Mapping[str, Any], catalog: Catalog) -> Model:
+    if "model" in given:
+        return catalog.find_model(given["model"])
+    return posted_model(given)
+
+
+def _gpu(given: Mapping[str, Any], catalog: Catalog) -> Gpu:
+    if "gpu" in given:
+        return catalog.find_gpu(given["gpu"])
+    return posted_gpu(given["gpu_spec"], catalog)

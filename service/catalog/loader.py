@@ -1,0 +1,106 @@
+"""config/ -> Catalog. A wrong fact stops the start: nothing is repaired or left out silently."""
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from marshmallow import Schema
+
+from service.catalog.accelerators import gpu
+from service.catalog.catalog import Catalog
+from service.catalog.digest import digest
+from service.catalog.facts import EngineFacts, Offer, Quantization
+from service.catalog.freezing import frozen
+from service.catalog.gpu_schemas import GpuSchema
+from service.catalog.models import model
+from service.catalog.names import Names, spellings
+from service.catalog.references import check_references
+from service.catalog.schemas import EngineSchema, ModelSchema, OfferSchema, QuantizationSchema
+from service.catalog.validation import rows, validated
+from service.catalog.yaml_files import read_files, read_yaml
+from service.core.catalogued import Model
+from service.core.hardware import Gpu
+from service.errors import CatalogError
+
+FACT_FILES = ("models/*.yaml", "gpus.yaml", "quantizations.yaml", "engines.yaml", "offers.yaml")
+
+
+class Facts(NamedTuple):
+    """Validated contents of all fact files, before they become objects; models by id."""
+
+    models: dict[str, dict[str, Any]]
+    gpus: list[dict[str, Any]]
+    quantizations: list[dict[str, Any]]
+    engines: list[dict[str, Any]]
+    offers: list[dict[str, Any]]
+
+
+def load_catalog(root: Path) -> Catalog:
+    """All facts under the folder `root`, validated, checked against each other, and frozen.
+
+    Raises CatalogError with the file, the place in it, and the reason.
+    """
+    files = read_files(root, FACT_FILES)
+    facts = _validated_facts(files)
+    engines = {row["id"]: EngineFacts(**frozen(row)) for row in facts.engines}
+    gpus = {row["id"]: gpu(row, engines.values()) for row in facts.gpus}
+    models = {i: model(row, engines.values(), f"models/{i}.yaml") for i, row in facts.models.items()}
+    return Catalog(
+        models=MappingProxyType(models),
+        gpus=MappingProxyType(gpus),
+        quantizations=MappingProxyType(
+            {row["id"]: Quantization(**frozen(row)) for row in facts.quantizations}
+        ),
+        engines=MappingProxyType(engines),
+        offers=tuple(Offer(**row) for row in facts.offers),
+        digest=digest(files),
+        model_names=Names({entry.id: _model_names(entry) for entry in models.values()}),
+        gpu_names=Names({entry.id: _gpu_names(entry) for entry in gpus.values()}),
+        model_files=frozen(facts.models),
+        gpu_rows=frozen({row["id"]: row for row in facts.gpus}),
+    )
+
+
+def _validated_facts(files: Mapping[str, bytes]) -> Facts:
+    facts = Facts(
+        models=_models(files),
+        gpus=_rows(files, "gpus.yaml", GpuSchema()),
+        quantizations=_rows(files, "quantizations.yaml", QuantizationSchema()),
+        engines=_rows(files, "engines.yaml", EngineSchema()),
+        offers=_rows(files, "offers.yaml", OfferSchema()),
+    )
+    check_references(facts.models, facts.gpus, facts.quantizations, facts.engines, facts.offers)
+    return facts
+
+
+def _models(files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
+    schema, result = ModelSchema(), {}
+    for file, content in files.items():
+        if file.startswith("models/"):
+            facts = validated(schema, read_yaml(content, file), file)
+            if facts["id"] != PurePosixPath(file).stem:
+                raise CatalogError(file, "id", "must be the name of the file")
+            result[facts["id"]] = facts
+    if not result:
+        raise CatalogError("models/", "folder", "holds no model")
+    return result
+
+
+def _rows(files: Mapping[str, bytes], file: str, schema: Schema) -> list[dict[str, Any]]:
+    if file not in files:
+        raise CatalogError(file, "file", "does not exist")
+    result = rows(schema, read_yaml(files[file], file), file)
+    if not result:
+        raise CatalogError(file, "file", "is empty")
+    return result
+
+
+def _model_names(entry: Model) -> list[str]:
+    repository = entry.hf_repo.split("/")[-1]
+    return [*spellings(entry.name), *entry.aliases, entry.hf_repo, repository]
+
+
+def _gpu_names(entry: Gpu) -> list[str]:
+    plain = [entry.id, *spellings(entry.name), *entry.aliases]
+    return [*plain, *(f"{entry.vendor} {name}" for name in plain)]

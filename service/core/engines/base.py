@@ -1,0 +1,89 @@
+"""The one shape that every engine module has."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from service.core.architecture.model import Architecture
+from service.core.evidence import Evidence
+from service.core.hardware import Gpu
+from service.core.scenario import Scenario
+from service.core.sizing import EnginePlan, Note
+from service.core.weights.table import WeightTable
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDefaults:
+    """What an engine does when a flag is not given, for one model on one accelerator.
+
+    kv_cache_dtype: what `auto` means here. memory_utilization: None where the engine has no such flag.
+    """
+
+    kv_cache_dtype: str
+    memory_utilization: float | None
+    max_batched_tokens: int
+    prefix_caching: bool
+    vision: bool
+
+
+class Engine(Protocol):
+    """An inference engine: what it accepts, what it does by default, and what it allocates.
+
+    formats: quantization ids it loads; default_format: the one meant when none is named.
+    kv_dtypes: values of kv_cache_dtype beside `auto`.
+    separate_value_dtype: K and V may have different types. splits_layers: several GPUs share the model by
+    whole layers (llama.cpp family, MLX), not by tensors. offloads: cpu_offload_percent is possible.
+    modelled: false while another engine's allocation stands in for its own.
+    """
+
+    @property
+    def id(self) -> str: ...  # noqa: D102
+
+    @property
+    def version(self) -> str: ...  # noqa: D102
+
+    @property
+    def modelled(self) -> bool: ...  # noqa: D102
+
+    @property
+    def formats(self) -> frozenset[str]: ...  # noqa: D102
+
+    @property
+    def default_format(self) -> str: ...  # noqa: D102
+
+    @property
+    def kv_dtypes(self) -> tuple[str, ...]: ...  # noqa: D102
+
+    @property
+    def separate_value_dtype(self) -> bool: ...  # noqa: D102
+
+    @property
+    def splits_layers(self) -> bool: ...  # noqa: D102
+
+    @property
+    def offloads(self) -> bool: ...  # noqa: D102
+
+    def loads_native(self, architecture: Architecture) -> bool:
+        """Whether the engine loads this architecture's published checkpoint as it is."""
+        ...
+
+    def defaults(
+        self, architecture: Architecture, gpu: Gpu, tensor_parallel: int, context_tokens: int
+    ) -> EngineDefaults:
+        """What the engine chooses when the caller says nothing."""
+        ...
+
+    def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
+        """The allocation for a scenario, computed whatever the verdict.
+
+        limits: false leaves the largest context and the most sequences out, which cost a search.
+        """
+        ...
+
+
+def weight_notes(table: WeightTable) -> tuple[Note, ...]:
+    """What to say of weights that no recipe and no published size backs."""
+    if table.estimated:
+        return (Note("estimated_quantization", {"format": table.quantization}),)
+    if table.quantization == "native" and table.evidence is Evidence.ESTIMATE:
+        return (Note("estimated_native_weights"),)
+    return ()

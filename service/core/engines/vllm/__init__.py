@@ -1,0 +1,61 @@
+"""vLLM 0.33.0: one paged block pool per rank, planned as its own KV cache planner does."""
+
+from dataclasses import dataclass
+
+from service.core.architecture.model import Architecture
+from service.core.engines.base import EngineDefaults
+from service.core.engines.vllm.budget import UTILIZATION
+from service.core.engines.vllm.buffers import batch_defaults
+from service.core.engines.vllm.dtypes import KV_DTYPES, auto_dtype
+from service.core.engines.vllm.generation import generation
+from service.core.engines.vllm.plan import plan
+from service.core.hardware import Gpu
+from service.core.scenario import Scenario
+from service.core.sizing import EnginePlan
+
+_FORMATS = frozenset(
+    {"native", "bf16", "fp16", "fp8", "int8", "awq-int4", "gptq-int4", "mxfp4", "nvfp4", "bnb-nf4"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VLLM:
+    """The engine as the registry sees it."""
+
+    id: str = "vllm"
+    version: str = "0.33.0"
+    modelled: bool = True
+    formats: frozenset[str] = _FORMATS
+    default_format: str = "native"
+    kv_dtypes: tuple[str, ...] = KV_DTYPES
+    separate_value_dtype: bool = False
+    splits_layers: bool = False
+    offloads: bool = True
+
+    def loads_native(self, architecture: Architecture) -> bool:  # noqa: ARG002 - any published checkpoint
+        """Published safetensors checkpoints load as they are."""
+        return True
+
+    def defaults(
+        self,
+        architecture: Architecture,
+        gpu: Gpu,
+        tensor_parallel: int,  # noqa: ARG002 - nothing depends on it here
+        context_tokens: int,  # noqa: ARG002
+    ) -> EngineDefaults:
+        """API-server defaults; prefix caching is on for recurrent models too (mode "align")."""
+        batched_tokens, _ = batch_defaults(gpu)
+        return EngineDefaults(
+            kv_cache_dtype=auto_dtype(architecture, generation(gpu)),
+            memory_utilization=UTILIZATION,
+            max_batched_tokens=batched_tokens,
+            prefix_caching=True,
+            vision=True,
+        )
+
+    def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
+        """The allocation for a scenario, computed whatever the verdict."""
+        return plan(scenario, limits=limits)
+
+
+ENGINE = VLLM()

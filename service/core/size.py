@@ -1,0 +1,135 @@
+"""Scenario -> Sizing: the engine plans, this module judges."""
+
+from dataclasses import replace
+
+from service.core.engines import ENGINES
+from service.core.layout import choose_layout
+from service.core.request import Request
+from service.core.scenario import Scenario
+from service.core.sizing import EnginePlan, Limits, Note, Sizing, Verdict
+from service.core.units import GIB, ceil_div
+from service.errors import InvalidParameters
+
+TIGHT_ABOVE = 0.95  # part of the usable memory from which a fit is called tight
+MAX_GPU_COUNT = 1024
+
+
+def size(scenario: Scenario) -> Sizing:
+    """The answer for one scenario; computed whatever the verdict."""
+    plan = ENGINES[scenario.engine].plan(scenario)
+    usable = plan.usable_bytes
+    total = plan.fullest.total
+    verdict, reasons = judge(scenario, plan)
+    return Sizing(
+        scenario=scenario,
+        plan=plan,
+        verdict=verdict,
+        headroom_bytes=None if usable is None else usable - total,
+        utilization=None if not usable else total / usable,
+        reasons=reasons,
+        warnings=(*plan.warnings, *_warnings(scenario)),
+        limits=Limits(
+            max_context_tokens=plan.max_context_tokens,
+            max_concurrent_sequences=plan.max_concurrent_sequences,
+            kv_cache_capacity_tokens=plan.kv_cache_capacity_tokens,
+            min_gpu_count=min_gpu_count(scenario),
+        ),
+    )
+
+
+def fits(scenario: Scenario, plan: EnginePlan) -> bool:
+    """Whether every GPU, and the host where its memory is known, holds its part."""
+    return plan.usable_bytes is not None and not _shortages(scenario, plan)
+
+
+def judge(scenario: Scenario, plan: EnginePlan) -> tuple[Verdict, tuple[Note, ...]]:
+    """The verdict of a plan and its reasons."""
+    refusals = (*_unsupported(scenario), *plan.refusals)
+    if refusals:
+        return Verdict.UNSUPPORTED, refusals
+    if plan.usable_bytes is None:
+        code = "memory_unknown" if scenario.gpu.exists else "gpu_does_not_exist"
+        return Verdict.UNKNOWN, (Note(code, {"gpu": scenario.gpu.name}),)
+    if not ENGINES[scenario.engine].modelled:
+        return Verdict.UNKNOWN, (Note("engine_not_modelled", {"engine": scenario.engine}),)
+    reasons = _shortages(scenario, plan)
+    if reasons:
+        return Verdict.DOES_NOT_FIT, reasons
+    if plan.fullest.total > TIGHT_ABOVE * plan.usable_bytes:
+        return Verdict.TIGHT, (Note("little_headroom", {"percent": round(100 * TIGHT_ABOVE)}),)
+    return Verdict.FITS, ()
+
+
+def _unsupported(scenario: Scenario) -> tuple[Note, ...]:
+    support = scenario.model.support.get(scenario.engine)
+    if support is not None and support.status == "no":
+        values = {"engine": scenario.engine, "model": scenario.model.name}
+        return (Note("engine_does_not_support", values),)
+    if scenario.gpu.exists and not scenario.gpu.backends(scenario.engine):
+        return (Note("engine_not_on_gpu", {"engine": scenario.engine, "gpu": scenario.gpu.name}),)
+    return ()
+
+
+def _shortages(scenario: Scenario, plan: EnginePlan) -> tuple[Note, ...]:
+    reasons = list(plan.shortages)
+    memory, usable = plan.fullest, plan.usable_bytes or 0
+    if memory.total > usable:
+        code = "weights_exceed_memory" if memory.weights > usable else "total_exceeds_usable"
+        values = {"needed": memory.total, "weights": memory.weights, "usable": usable}
+        reasons.append(Note(code, {**values, "missing": memory.total - usable}))
+    if scenario.system_memory_gib is not None and plan.host_bytes > scenario.system_memory_gib * GIB:
+        available = int(scenario.system_memory_gib * GIB)
+        reasons.append(Note("host_memory_short", {"needed": plan.host_bytes, "available": available}))
+    return tuple(reasons)
+
+
+def _warnings(scenario: Scenario) -> tuple[Note, ...]:
+    notes = []
+    model, gpu, engine = scenario.model, scenario.gpu, scenario.engine
+    support = model.support.get(engine)
+    if support is None or support.status == "unknown":
+        notes.append(Note("engine_support_unknown", {"engine": engine, "model": model.name}))
+    elif support.since and support.status == "yes":
+        notes.append(Note("engine_version_needed", {"engine": engine, "since": support.since}))
+    native_context = model.architecture.max_context_tokens
+    if scenario.context_tokens > native_context:
+        notes.append(Note("context_above_native", {"native": native_context}))
+    if model.evidence != "verified":
+        notes.append(Note("model_facts_derived", {"model": model.name}))
+    if gpu.exists and gpu.evidence == "estimate":
+        notes.append(Note("undocumented_gpu", {"gpu": gpu.name}))
+    if gpu.exists and gpu.memory_evidence == "estimate":
+        notes.append(Note("memory_size_estimated", {"gpu": gpu.name}))
+    return tuple(notes)
+
+
+def min_gpu_count(scenario: Scenario) -> int | None:
+    """The smallest number of GPUs whose default layout fits.
+
+    None when none up to MAX_GPU_COUNT does, or the memory is not known.
+    """
+    engine = ENGINES[scenario.engine]
+    single = engine.plan(with_gpu_count(scenario, 1), limits=False)
+    if not single.usable_bytes or not engine.modelled:
+        return None
+    # Together the GPUs hold every weight at least once, so fewer cannot do.
+    fewest = max(1, ceil_div(single.total.weights, single.usable_bytes))
+    for count in range(fewest, MAX_GPU_COUNT + 1):
+        try:
+            candidate = with_gpu_count(scenario, count)
+        except InvalidParameters:
+            continue
+        if fits(candidate, engine.plan(candidate, limits=False)):
+            return count
+    return None
+
+
+def with_gpu_count(scenario: Scenario, count: int) -> Scenario:
+    """The scenario on `count` GPUs in their default layout.
+
+    Raises InvalidParameters when the count has no layout.
+    """
+    request = Request(model=scenario.model, gpu=scenario.gpu, gpu_count=count)
+    splits_layers = ENGINES[scenario.engine].splits_layers
+    count, layout = choose_layout(request, scenario.quantization, splits_layers=splits_layers)
+    return replace(scenario, gpu_count=count, layout=layout)

@@ -1,0 +1,1 @@
+"""Parameters -> bytes, tensor by tensor, for every format."""

@@ -1,0 +1,92 @@
+"""One section of the report as JSON, HTML or Markdown, in one language."""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from service.core.sizing import Note, Sizing
+from service.errors import UnknownSection
+from service.i18n import Voice, content_language, voice
+from service.i18n.marking import mark
+from service.i18n.messages import note_text
+from service.render import environments
+from service.render.registry import SECTIONS, Section
+
+__all__ = ["SECTIONS", "Representation", "render", "render_with"]
+
+_NOT_AVAILABLE = mark("This section is not available in this version of the service yet.")
+_NEEDS_GPU = mark("This section needs a GPU; name one with the parameter “gpu”.")
+
+
+class Representation(StrEnum):
+    """The media types of a fragment."""
+
+    JSON = "application/json"
+    HTML = "text/html"
+    MARKDOWN = "text/markdown"
+
+
+def render(section: str, sizing: Sizing | None, catalog: object, language: str, representation: str) -> bytes:
+    """The section as UTF-8 text.
+
+    sizing: None when the question is about a model alone. language: a tag of LANGUAGES.
+    representation: a media type of Representation. Raises UnknownSection, KeyError for a language and
+    ValueError for a media type that do not exist.
+    """
+    return render_with(voice(language), section, sizing, catalog, representation)
+
+
+def render_with(
+    speaker: Voice, section: str, sizing: Sizing | None, catalog: object, representation: str
+) -> bytes:
+    """As `render`, spoken by the given voice."""
+    wanted = Representation(representation)
+    found = SECTIONS.get(section)
+    if found is None:
+        raise UnknownSection(section, tuple(SECTIONS))
+    content = _content(found, sizing, catalog, speaker)
+    if wanted is Representation.JSON:
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return _markup(found, content, speaker, wanted).encode()
+
+
+def _content(section: Section, sizing: Sizing | None, catalog: object, speaker: Voice) -> dict[str, Any]:
+    """The JSON of a fragment: the section's data, its language and title, and what it says."""
+    data: dict[str, Any] = {}
+    if section.compute is None or section.say is None:
+        said = [speaker.text(_NOT_AVAILABLE)]
+    elif sizing is None:
+        said = [speaker.text(_NEEDS_GPU)]
+    else:
+        data = section.compute(sizing, catalog)
+        said = section.say(data, speaker)
+    head = {
+        "section": section.name,
+        "language": content_language(speaker.language.tag),
+        "title": speaker.text(section.title),
+        "available": bool(data),
+        "sentences": said,
+    }
+    return {**head, **_with_messages(data, speaker)}
+
+
+def _with_messages(value: Any, speaker: Voice) -> Any:
+    """The same data, a sentence beside the code of every reason and warning."""
+    if isinstance(value, Mapping):
+        if value.keys() == {"code", "parameters"}:
+            return {**value, "message": note_text(speaker, Note(**value))}
+        return {name: _with_messages(item, speaker) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_with_messages(item, speaker) for item in value]
+    return value
+
+
+def _markup(section: Section, content: Mapping[str, Any], speaker: Voice, wanted: Representation) -> str:
+    if wanted is Representation.HTML:
+        environment, suffix = environments.html(speaker), "html"
+    else:
+        environment, suffix = environments.markdown_text(speaker), "md"
+    name = section.name if content["available"] else "_section"
+    template = environment.get_template(f"{name}.{suffix}")
+    return template.render(content, paragraph=speaker.paragraph(content["sentences"])).strip() + "\n"

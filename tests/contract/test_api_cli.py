@@ -1,0 +1,37 @@
+"""The console script answers as the API does."""
+
+import json
+
+from click.testing import CliRunner
+
+from service.cli import main
+from service.version import VERSION
+
+
+def test_version():
+    """`sizing version` prints the version alone."""
+    assert CliRunner().invoke(main, ["version"]).output == f"{VERSION}\n"
+
+
+def test_size_prints_the_answer_of_the_api(client):
+    """`sizing size` takes the API's parameters and prints its JSON."""
+    options = ["--model", "qwen3-8b", "--gpu", "rtx-4090", "--context-tokens", "4096", "--lang", "de"]
+    done = CliRunner().invoke(main, ["size", *options])
+    assert done.exit_code == 0, done.output
+    query = {"model": "qwen3-8b", "gpu": "rtx-4090", "context_tokens": 4096, "lang": "de"}
+    assert json.loads(done.output) == client.get("/v1/sizing", query_string=query).json
+
+
+def test_problem_is_printed_and_fails():
+    """A problem is printed as JSON and ends with status 1."""
+    done = CliRunner().invoke(main, ["size", "--model", "qwen3-8", "--gpu", "rtx-4090"])
+    assert done.exit_code == 1
+    assert json.loads(done.output)["type"] == "/problems/unknown-model"
+
+
+def test_wrong_setting_is_named(monkeypatch):
+    """A wrong variable of the environment is named instead of a traceback."""
+    monkeypatch.setenv("PORT", "x")
+    done = CliRunner().invoke(main, ["serve"])
+    assert done.exit_code == 1
+    assert "PORT: Not a valid integer." in done.output

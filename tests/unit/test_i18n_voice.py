@@ -1,0 +1,95 @@
+"""Numbers, money and dates as each language writes them."""
+
+from datetime import date
+
+import pytest
+
+from service.i18n import voice
+
+NBSP = "\u00a0"
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [("de", f"1.566,20{NBSP}GiB"), ("zh", "1,566.20 GiB"), ("en", "1,566.20 GiB")],
+)
+def test_memory_is_written_with_the_separators_of_the_language(tag: str, expected: str):
+    assert voice(tag).gib(int(1566.2 * GIB)) == expected
+
+
+@pytest.mark.parametrize(("tag", "expected"), [("de", f"30,40{NBSP}$"), ("zh", "US$30.40"), ("en", "$30.40")])
+def test_money_is_in_us_dollars(tag: str, expected: str):
+    assert voice(tag).money(30.4) == expected
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"), [("de", f"1.174,1{NBSP}%"), ("zh", "1,174.1%"), ("en", "1,174.1%")]
+)
+def test_percent_takes_a_ratio(tag: str, expected: str):
+    assert voice(tag).percent(11.741, 1) == expected
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"), [("de", f"2,78{NBSP}Bio."), ("zh", "2.78万亿"), ("en", "2.78T")]
+)
+def test_large_counts_are_short(tag: str, expected: str):
+    """A German Billion is 10^12, a 万亿 likewise."""
+    assert voice(tag).compact(2_779_483_135_584) == expected
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"), [("de", "05.11.2026"), ("zh", "2026年11月5日"), ("en", "Nov 5, 2026")]
+)
+def test_dates_are_short(tag: str, expected: str):
+    assert voice(tag).date(date(2026, 11, 5)) == expected
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"), [("de", "a, b oder c"), ("zh", "a、b或c"), ("en", "a, b, or c")]
+)
+def test_choices_are_joined_by_the_languages_or(tag: str, expected: str):
+    assert voice(tag).choices(["a", "b", "c"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (4096, "4K"),
+        (8192, "8K"),
+        (131_072, "128K"),
+        (2**20, "1M"),
+        (10 * 2**20, "10M"),
+        (1000, "1,000"),
+        (1, "1"),
+    ],
+)
+def test_a_context_has_its_usual_name(count: int, expected: str):
+    assert voice("en").tokens(count) == expected
+
+
+def test_negative_headroom_keeps_its_sign():
+    assert voice("de").gib(-GIB * 3 // 2) == f"-1,50{NBSP}GiB"
+
+
+def test_plural_follows_the_grammar_of_the_language():
+    """German and English tell one from many, Chinese does not."""
+    forms = ("This does not fit on one %(gpu)s.", "This does not fit on %(n)s × %(gpu)s.")
+    assert voice("en").plural(*forms, 1, gpu="X") == "This does not fit on one X."
+    assert voice("en").plural(*forms, 1200, gpu="X") == "This does not fit on 1,200 × X."
+    assert voice("de").plural(*forms, 2, gpu="X") == f"Das passt nicht auf 2{NBSP}×{NBSP}X."
+    assert voice("zh").plural(*forms, 1, gpu="X") == "1 张 X 装不下。"
+
+
+def test_sentences_are_joined_as_the_language_does():
+    assert voice("de").paragraph(["Eins.", "", "Zwei."]) == "Eins. Zwei."
+    assert voice("zh").paragraph(["一。", "二。"]) == "一。二。"
+
+
+def test_a_value_that_looks_like_a_placeholder_is_only_text():
+    said = voice("en").text("%(model)s has %(total)s parameters.", model="%(total)s 100%", total="5")
+    assert said == "%(total)s 100% has 5 parameters."
+
+
+def test_a_voice_is_built_once():
+    assert voice("de") is voice("de")

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format i18n lock bench clean
+.PHONY: help setup run test check format i18n lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,7 +28,7 @@ check: setup  ## format, lint, types, imports, catalogs, translations, OpenAPI
 	$(BIN)/lint-imports
 	$(BIN)/python -m service.catalog.check
 	$(BIN)/python -m service.i18n.catalogs check
-	$(BIN)/python -m service.api.check_openapi
+	$(BIN)/sizing openapi | $(BIN)/openapi-spec-validator -
 
 format: setup  ## format and fix what can be fixed
 	$(BIN)/ruff format .

@@ -29,12 +29,10 @@ forwarded_allow_ips = ""  # nothing in an answer depends on forwarded headers
 loglevel = _settings.log_level.lower()
 
 # The workers' metrics meet in a folder; without one each worker would report only itself.
+_OWN_METRICS = f"sizing-metrics-{os.getpid()}-"
 if _settings.metrics_path is None:
     with contextlib.suppress(OSError):
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(
-            prefix=f"sizing-metrics-{os.getpid()}-", dir=_in_memory
-        )
-        _own_metrics = os.environ["PROMETHEUS_MULTIPROC_DIR"]
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix=_OWN_METRICS, dir=_in_memory)
 
 
 def child_exit(_server, worker):
@@ -46,7 +44,7 @@ def child_exit(_server, worker):
 
 
 def on_exit(_server):
-    """Remove the folder of the metrics that this file made."""
-    folder = globals().get("_own_metrics")
-    if folder is not None:
+    """Remove the folder of the metrics, if it was made here."""
+    folder = Path(os.environ.get("PROMETHEUS_MULTIPROC_DIR", ""))
+    if folder.name.startswith(_OWN_METRICS):
         shutil.rmtree(folder, ignore_errors=True)

@@ -35,6 +35,13 @@ def serve() -> None:
     os.execv(sys.executable, command)  # noqa: S606 - no shell; the process becomes the server and gets its signals
 
 
+@main.command()
+def openapi() -> None:
+    """Print the OpenAPI document."""
+    configure_logs("ERROR")
+    click.echo(create_app(_settings()).test_client().get("/openapi.json").get_data(as_text=True))
+
+
 def _scenario_options(command: Callable[..., None]) -> Callable[..., None]:
     """One option for each parameter of the API, `--gpu-count` for `gpu_count`."""
     for name, parameter in reversed(SCENARIO.items()):

@@ -14,8 +14,12 @@ from service.api.schemas import LANGUAGE_QUERY
 from service.catalog import Catalog
 from service.i18n import LANGUAGES, content_language, voice
 from service.i18n.messages import problem_text
+from service.render import REPORT_CSS
 
-_STYLE = (Path(__file__).parent / "assets" / "pages.css").read_bytes()
+_STYLES = {
+    "pages.css": (Path(__file__).parent / "assets" / "pages.css").read_bytes(),
+    "report.css": REPORT_CSS.read_bytes(),
+}
 _CSS = "text/css"
 
 
@@ -50,10 +54,12 @@ def blueprint(catalog: Catalog) -> Blueprint:
         title, meaning = problem_text(voice(g.language), slug, name="…", architecture="…")
         return _page("problem.html", slug=slug, status=STATUSES[slug], title=title, meaning=meaning)
 
-    @pages.get("/assets/pages.css")
-    def style() -> Response:
+    @pages.get("/assets/<name>")
+    def asset(name: str) -> Response:
+        if name not in _STYLES:
+            raise NotFound()
         negotiated((_CSS,))
-        return bytes_answer(_STYLE, _CSS, localized=False)
+        return bytes_answer(_STYLES[name], _CSS, localized=False)
 
     return pages
 

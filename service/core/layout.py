@@ -2,6 +2,7 @@
 
 from service.core.architecture.model import Architecture, ParallelDimension
 from service.core.architecture.tensors import TensorClass
+from service.core.hardware import Gpu
 from service.core.request import Request
 from service.core.scenario import Layout
 from service.errors import InvalidParameters, ParameterError
@@ -74,6 +75,14 @@ def choose_layout(request: Request, quantization: str, *, splits_layers: bool) -
     if tensor % decode_context:
         raise _invalid("decode_context_parallel", decode_context, _divisors(tensor))
     return count, Layout(tensor, pipeline, expert, data, decode_context)
+
+
+def largest_count(architecture: Architecture, gpu: Gpu, splits_layers: bool) -> int:
+    """The most GPUs that share one copy of the model in a default layout: a layer each, times the ranks."""
+    stages = len(architecture.layers)
+    if splits_layers:
+        return stages
+    return stages * max(valid_degrees(architecture, min(MAX_TENSOR_PARALLEL, gpu.max_per_node)))
 
 
 def _layer_layout(request: Request) -> tuple[int, Layout]:

@@ -14,8 +14,6 @@ DEFAULT_CONTEXT_TOKENS = 8192
 DEFAULT_PROMPT_TOKENS = 4096
 DEFAULT_OUTPUT_TOKENS = 512
 DEFAULT_ENGINE = "llama.cpp"
-# Who is asked first for a format that several engines load.
-_ENGINE_ORDER = ("vllm", "sglang", "tensorrt-llm", "mlx", "llama.cpp", "ollama", "lm-studio")
 
 
 def resolve(request: Request) -> Scenario:
@@ -91,7 +89,7 @@ def _choose_engine(request: Request) -> str:
         return request.engine
     if request.quantization is None:
         return DEFAULT_ENGINE
-    able = [name for name in _ENGINE_ORDER if name in ENGINES and _loads(request, ENGINES[name])]
+    able = [name for name, engine in ENGINES.items() if _loads(request, engine)]
     if not able:
         formats = sorted({f for engine in ENGINES.values() for f in engine.formats})
         raise InvalidParameters(ParameterError("quantization", "not_allowed", tuple(formats)))
@@ -169,7 +167,7 @@ def _check_engine_parameters(request: Request, engine: Engine, defaults: EngineD
     errors.extend(
         ParameterError(name, "not_supported_by_engine")
         for name in ("prefix_caching", "kv_cache_memory_bytes")
-        if getattr(request, name) is not None and engine.splits_layers
+        if getattr(request, name) and engine.splits_layers
     )
     if request.cpu_offload_percent and not engine.offloads:
         errors.append(ParameterError("cpu_offload_percent", "not_supported_by_engine", (0,)))

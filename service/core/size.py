@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from service.core.engines import ENGINES
-from service.core.layout import choose_layout
+from service.core.layout import choose_layout, largest_count
 from service.core.request import Request
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Limits, Note, Sizing, Verdict
@@ -17,6 +17,8 @@ MAX_GPU_COUNT = 1024
 def size(scenario: Scenario) -> Sizing:
     """The answer for one scenario; computed whatever the verdict."""
     plan = ENGINES[scenario.engine].plan(scenario)
+    if plan.usable_bytes is not None:
+        plan = replace(plan, usable_bytes=max(0, plan.usable_bytes))  # more may be reserved than there is
     usable = plan.usable_bytes
     total = plan.fullest.total
     verdict, reasons = judge(scenario, plan)
@@ -112,16 +114,20 @@ def min_gpu_count(scenario: Scenario) -> int | None:
     single = engine.plan(with_gpu_count(scenario, 1), limits=False)
     if not single.usable_bytes or not engine.modelled:
         return None
+    most = min(MAX_GPU_COUNT, largest_count(scenario.model.architecture, scenario.gpu, engine.splits_layers))
+    if not _fits_on(scenario, most):
+        return None
     # Together the GPUs hold every weight at least once, so fewer cannot do.
     fewest = max(1, ceil_div(single.total.weights, single.usable_bytes))
-    for count in range(fewest, MAX_GPU_COUNT + 1):
-        try:
-            candidate = with_gpu_count(scenario, count)
-        except InvalidParameters:
-            continue
-        if fits(candidate, engine.plan(candidate, limits=False)):
-            return count
-    return None
+    return next(count for count in range(min(fewest, most), most + 1) if _fits_on(scenario, count))
+
+
+def _fits_on(scenario: Scenario, count: int) -> bool:
+    try:
+        candidate = with_gpu_count(scenario, count)
+    except InvalidParameters:
+        return False
+    return fits(candidate, ENGINES[candidate.engine].plan(candidate, limits=False))
 
 
 def with_gpu_count(scenario: Scenario, count: int) -> Scenario:

@@ -1,11 +1,22 @@
 """The console script answers as the API does."""
 
 import json
+from collections.abc import Iterator
 
+import pytest
+import structlog
 from click.testing import CliRunner
 
 from service.cli import main
 from service.version import VERSION
+
+
+@pytest.fixture(autouse=True)
+def own_logs() -> Iterator[None]:
+    """The command configures logs for its process; the tests after it keep theirs."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
 
 
 def test_version():

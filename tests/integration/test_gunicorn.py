@@ -77,8 +77,7 @@ class Server:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running = Server(tmp_path_factory.mktemp("home"))
     yield running
-    running.process.kill()
-    running.process.wait()
+    running.stop()
 
 
 def test_answers_the_core_question(server):

@@ -20,7 +20,8 @@ from service.core.weights.weigh import weigh
 from service.errors import InvalidParameters
 from service.render.amounts import evidence as sourced
 
-MAX_TENSOR_PARALLEL = 128
+# Larger degrees divide some models too, but no one splits a layer over more than a dozen nodes of eight.
+MAX_TENSOR_PARALLEL = 96
 _UNKNOWN = Support("unknown")
 
 

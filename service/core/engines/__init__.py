@@ -1,65 +1,18 @@
-"""Every engine by its id; a new engine is one module and one line here."""
+"""Every engine by its id, preferred first; a new engine is one module here that exports `ENGINE`."""
 
 from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from types import MappingProxyType
 
-from service.core.engines import llama_cpp, vllm
 from service.core.engines.base import Engine
-from service.core.engines.stand_in import StandIn
 
-_GGUF = llama_cpp.ENGINE.formats
-_SERVED = vllm.ENGINE.formats - {"bnb-nf4"}
-_MLX = frozenset({"mlx-3bit", "mlx-4bit", "mlx-5bit", "mlx-6bit", "mlx-8bit", "bf16", "fp16"})
 
-_ALL: tuple[Engine, ...] = (
-    llama_cpp.ENGINE,
-    StandIn(
-        id="ollama",
-        version="unknown",
-        formats=_GGUF,
-        default_format="q4_k_m",
-        kv_dtypes=("fp16", "q8_0", "q4_0"),
-        base=llama_cpp.ENGINE,
-        splits_layers=True,
-        offloads=True,
-    ),
-    StandIn(
-        id="lm-studio",
-        version="unknown",
-        formats=_GGUF,
-        default_format="q4_k_m",
-        kv_dtypes=llama_cpp.ENGINE.kv_dtypes,
-        base=llama_cpp.ENGINE,
-        separate_value_dtype=True,
-        splits_layers=True,
-        offloads=True,
-    ),
-    StandIn(
-        id="mlx",
-        version="0.32.2",
-        formats=_MLX,
-        default_format="mlx-4bit",
-        kv_dtypes=("bf16", "fp16"),
-        base=llama_cpp.ENGINE,
-        splits_layers=True,
-    ),
-    vllm.ENGINE,
-    StandIn(
-        id="sglang",
-        version="0.5.23",
-        formats=_SERVED,
-        default_format="native",
-        kv_dtypes=("bf16", "fp8"),
-        base=vllm.ENGINE,
-    ),
-    StandIn(
-        id="tensorrt-llm",
-        version="unknown",
-        formats=_SERVED,
-        default_format="native",
-        kv_dtypes=("bf16", "fp16", "fp8"),
-        base=vllm.ENGINE,
-    ),
-)
+def _load() -> dict[str, Engine]:
+    """The engine of every module that exports one."""
+    modules = (import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__))
+    engines: list[Engine] = [module.ENGINE for module in modules if hasattr(module, "ENGINE")]
+    return {engine.id: engine for engine in sorted(engines, key=lambda engine: engine.preference)}
 
-ENGINES: Mapping[str, Engine] = MappingProxyType({engine.id: engine for engine in _ALL})
+
+ENGINES: Mapping[str, Engine] = MappingProxyType(_load())

@@ -28,6 +28,7 @@ class EngineDefaults:
 class Engine(Protocol):
     """An inference engine: what it accepts, what it does by default, and what it allocates.
 
+    preference: lower is asked first for a format that several engines load.
     formats: quantization ids it loads; default_format: the one meant when none is named.
     kv_dtypes: values of kv_cache_dtype beside `auto`.
     separate_value_dtype: K and V may have different types. splits_layers: several GPUs share the model by
@@ -40,6 +41,9 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str: ...  # noqa: D102
+
+    @property
+    def preference(self) -> int: ...  # noqa: D102
 
     @property
     def modelled(self) -> bool: ...  # noqa: D102

@@ -19,6 +19,7 @@ class StandIn:
 
     id: str
     version: str
+    preference: int
     formats: frozenset[str]
     default_format: str
     kv_dtypes: tuple[str, ...]

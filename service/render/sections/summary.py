@@ -104,6 +104,8 @@ def _verdict(data: Mapping[str, Any], voice: Voice) -> list[str]:
         return [voice.text(_UNSUPPORTED), *reasons]
     if verdict is Verdict.UNKNOWN:
         return [voice.text(_UNKNOWN), *reasons]
+    if fit["utilization"] is None:  # nothing is usable, so there is nothing to take a part of
+        return reasons
     values = {
         "gpu": data["gpu"]["name"],
         "needed": voice.gib(data["per_gpu"]["total"]["bytes"]),

@@ -16,6 +16,7 @@ class LlamaCpp:
 
     id = "llama.cpp"
     version = "0c1e57098"
+    preference = 4
     modelled = True
     formats = FORMATS
     default_format = "q4_k_m"
@@ -40,7 +41,7 @@ class LlamaCpp:
             kv_cache_dtype="fp16",
             memory_utilization=None,
             max_batched_tokens=DEFAULT_MICRO_BATCH,
-            prefix_caching=True,
+            prefix_caching=False,  # no flag; its prompt cache lives in system RAM
             vision=False,
         )
 

@@ -24,6 +24,7 @@ class VLLM:
 
     id: str = "vllm"
     version: str = "0.33.0"
+    preference: int = 0
     modelled: bool = True
     formats: frozenset[str] = _FORMATS
     default_format: str = "native"

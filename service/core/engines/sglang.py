@@ -1,0 +1,14 @@
+"""SGLang, until its own pools are modelled."""
+
+from service.core.engines import vllm
+from service.core.engines.stand_in import StandIn
+
+ENGINE = StandIn(
+    id="sglang",
+    version="0.5.23",
+    preference=1,
+    formats=vllm.ENGINE.formats - {"bnb-nf4"},
+    default_format="native",
+    kv_dtypes=("bf16", "fp8"),
+    base=vllm.ENGINE,
+)

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format i18n lock clean
+.PHONY: help setup run test calibrate evidence check format i18n lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,6 +20,13 @@ run: setup  ## serve on 127.0.0.1:8000 (PORT=... HOST=... to change)
 
 test: setup  ## run every test; starts the servers it needs
 	$(BIN)/python -m pytest -n auto
+
+calibrate: setup  ## fit the speed model to config/measurements/; rewrites config/speed.yaml
+	$(BIN)/python -m service.calibration
+
+evidence: setup  ## compare with what engines printed in public logs; rewrites docs/accuracy.md
+	$(BIN)/python -m tests.evidence.report
+	$(BIN)/python -m service.calibration --check
 
 check: setup  ## format, lint, types, imports, catalogs, translations, OpenAPI
 	$(BIN)/ruff format --check .

@@ -2,7 +2,21 @@
 
 from flask import Flask
 
-from service.api import arrival, facts, fragments, health, metrics, models, pages, problems, sizing
+from service.api import (
+    arrival,
+    costs,
+    facts,
+    finetuning,
+    fragments,
+    health,
+    inspect,
+    measurements,
+    metrics,
+    models,
+    pages,
+    problems,
+    sizing,
+)
 from service.api.cache_key import classify
 from service.api.envelope import Envelope
 from service.cache import ByteCache, MemoryCache, RedisStore, Tiers, namespace
@@ -37,7 +51,11 @@ def create_app(settings: Settings) -> Flask:
 def _mount(app: Flask, catalog: Catalog, settings: Settings, store: RedisStore | None) -> None:
     for resource in (
         sizing.blueprint(catalog),
+        costs.blueprint(catalog),
+        finetuning.blueprint(catalog),
         models.blueprint(catalog),
+        inspect.blueprint(catalog),
+        measurements.blueprint(catalog),
         facts.blueprint(catalog),
         fragments.blueprint(catalog),
         health.blueprint(catalog, health.cache_state(store)),

@@ -58,12 +58,20 @@ class InvalidParameters(SizingError):
 
 
 class UnsupportedArchitecture(SizingError):
-    """A config.json that no parser understands, or that lacks fields its parser needs."""
+    """A config.json that no parser understands, that lacks needed fields, or has absurdly large ones.
 
-    def __init__(self, architecture: str, missing: Sequence[str] = ()) -> None:
-        super().__init__(f"{architecture}: {', '.join(missing)}")
+    excessive: field -> the largest value that is read. place: the parameter that holds the config.
+    """
+
+    place = "model_config"
+
+    def __init__(
+        self, architecture: str, missing: Sequence[str] = (), excessive: Mapping[str, int] | None = None
+    ) -> None:
         self.architecture = architecture
         self.missing = tuple(missing)
+        self.excessive = dict(excessive or {})
+        super().__init__(f"{architecture}: {', '.join((*self.missing, *self.excessive))}")
 
 
 class MalformedBody(SizingError):

@@ -10,7 +10,6 @@ from service.api.documents.facts import (
     engine_document,
     gpu_document,
     gpu_item,
-    numbered_offers,
     offer_document,
     quantization_document,
 )
@@ -29,7 +28,7 @@ def blueprint(catalog: Catalog) -> Blueprint:
         "gpus": [gpu_item(gpu) for gpu in catalog.gpus.values()],
         "engines": [engine_document(facts) for id_, facts in catalog.engines.items() if id_ in ENGINES],
         "quantizations": [quantization_document(q) for q in catalog.quantizations.values()],
-        "offers": [offer_document(number, offer) for number, offer in numbered_offers(catalog)],
+        "offers": [offer_document(offer) for offer in catalog.offers],
         "languages": [
             {"id": tag, "name": language.endonym, "content_language": language.content_tag}
             | {"default": tag == DEFAULT}

@@ -32,7 +32,7 @@ def blueprint(catalog: Catalog) -> Blueprint:
             raise UnknownSection(section, closest(section, SECTIONS))
         question = asked(request, catalog, needs_gpu=False)
         media_type = negotiated(_REPRESENTATIONS)
-        body = render(section, question.sizing, catalog, g.language, media_type)
+        body = render(section, question.sizing, catalog, g.language, media_type, question.model)
         return bytes_answer(body, media_type)
 
     return resource

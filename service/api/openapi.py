@@ -2,14 +2,19 @@
 
 from service.api.accept import HTML, JSON, MARKDOWN, PROBLEM
 from service.api.openapi_catalog_schemas import catalog_schemas
+from service.api.openapi_costs import cost_schemas
+from service.api.openapi_inspect import inspect_operation, inspect_schemas
+from service.api.openapi_measurements import measurement_schemas
 from service.api.openapi_parameters import (
     body_schemas,
     language_query,
     list_query,
+    measurement_query,
     path_parameter,
     scenario_query,
 )
 from service.api.openapi_schemas import Json, core_schemas, ref
+from service.api.openapi_training import as_training, training_schemas
 from service.api.problems import STATUSES
 from service.catalog import Catalog
 from service.version import VERSION
@@ -36,9 +41,23 @@ def build_document(catalog: Catalog) -> Json:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
-        "paths": {**_scenario_paths(model, gpu), **_catalog_paths(model, gpu), **_service_paths()},
+        "paths": {
+            **_scenario_paths(model, gpu),
+            **_catalog_paths(model, gpu),
+            "/v1/measurements": _measurements(),
+            "/v1/models/inspect": inspect_operation(_inspected()),
+            **_service_paths(),
+        },
         "components": {
-            "schemas": {**core_schemas(), **body_schemas(), **catalog_schemas()},
+            "schemas": {
+                **core_schemas(),
+                **body_schemas(),
+                **catalog_schemas(),
+                **inspect_schemas(),
+                **measurement_schemas(),
+                **cost_schemas(),
+                **training_schemas(),
+            },
             "responses": {_status_name(s): _problem_response(s) for s in sorted(set(STATUSES.values()))},
         },
     }
@@ -50,6 +69,12 @@ def _scenario_paths(model: str, gpu: str) -> Json:
     markup = {kind: {"schema": {"type": "string"}} for kind in (HTML, MARKDOWN)}
     return {
         "/v1/sizing": _asked("sizing", "Size one scenario.", {JSON: _content("Sizing")}, example),
+        "/v1/costs": _asked(
+            "costs", "What hardware costs that runs a scenario.", {JSON: _content("Costs")}, example
+        ),
+        "/v1/finetuning": as_training(
+            _asked("finetuning", "What a fine-tuning takes.", {JSON: _content("FineTuning")}, example)
+        ),
         "/v1/fragments/{section}": _asked(
             "fragment",
             "One section of the report about a scenario.",
@@ -114,6 +139,17 @@ def _catalog_paths(model: str, gpu: str) -> Json:
                 ("unknown-model",),
             )
     return paths
+
+
+def _measurements() -> Json:
+    answer = {JSON: _content("MeasurementList")}
+    summary = "Real measurements of speed, with their provenance."
+    return _get("list_measurements", summary, answer, measurement_query(), ("unknown-model",))
+
+
+def _inspected() -> Json:
+    ok = {"description": "The answer.", "headers": _HEADERS, "content": {JSON: _content("InspectedModel")}}
+    return {"200": ok, **_problems((*_COMMON, *_BODY))}
 
 
 def _service_paths() -> Json:

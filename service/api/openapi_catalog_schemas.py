@@ -127,6 +127,7 @@ _OFFER: Json = {
     "billing": TEXT,
     "confidence": TEXT,
     "as_of": maybe(TEXT),
+    "age_days": maybe(WHOLE, "Days from as_of to the day of the catalog, not to today."),
     "source": TEXT,
 }
 _FRAGMENT: Json = {
@@ -140,6 +141,11 @@ _READY: Json = {"status": TEXT, "cache": described(ANY_OBJECT, "The shared cache
 _INFO: Json = {"version": TEXT, "data_digest": TEXT, "models": WHOLE, "gpus": WHOLE}
 _LANGUAGE: Json = {"id": TEXT, "name": TEXT, "content_language": TEXT, "default": TRUTH}
 _SECTION: Json = {"id": TEXT, "title": TEXT, "needs_gpu": TRUTH, "available": TRUTH, "path": TEXT}
+
+
+def model_properties() -> Json:
+    """Fields of one model."""
+    return _MODEL_ITEM | _MODEL
 
 
 def catalog_schemas() -> dict[str, Json]:
@@ -157,7 +163,7 @@ def catalog_schemas() -> dict[str, Json]:
     return {
         **items,
         **lists,
-        "Model": record("Everything known about a model.", _MODEL_ITEM | _MODEL),
+        "Model": record("Everything known about a model.", model_properties()),
         "Gpu": record("Everything known about an accelerator.", _GPU_ITEM | _GPU),
         "Fragment": record("A section's data beside what it says; the data's fields follow.", _FRAGMENT),
         "Live": record("The process answers.", {"status": TEXT}),

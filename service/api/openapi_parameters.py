@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from service.api.fields import MAX_TEXT, Document, Number, Parameter, Truth, Whole
-from service.api.schemas import GPU_SPEC, LISTED, POSTED, SCENARIO
+from service.api.schemas import GPU_SPEC, LISTED, MEASURED, POSTED, SCENARIO
 from service.core.engines import ENGINES
 from service.core.hardware import Platform
 from service.i18n import LANGUAGES
@@ -75,6 +75,11 @@ def list_query() -> list[Json]:
     return query(LISTED)
 
 
+def measurement_query() -> list[Json]:
+    """Filters and page of the measurements."""
+    return query(MEASURED)
+
+
 def language_query() -> list[Json]:
     """The language alone."""
     return query({"lang": SCENARIO["lang"]})
@@ -104,19 +109,20 @@ def body_schemas() -> dict[str, Json]:
         "GpuSpec": {
             "type": "object",
             "description": "An accelerator that the catalog does not have.",
-            "properties": {n: _described(n, f) for n, f in spec.items()},
+            "properties": {n: described_parameter(n, f) for n, f in spec.items()},
             "required": [n for n, f in spec.items() if f.required],
             "additionalProperties": False,
         },
     }
 
 
-def _described(name: str, parameter: Parameter) -> Json:
+def described_parameter(name: str, parameter: Parameter) -> Json:
+    """The JSON Schema of one value with what it means."""
     return {**value_schema(name, parameter), "description": parameter.metadata["description"]}
 
 
 def _nullable(name: str, parameter: Parameter) -> Json:
-    schema = _described(name, parameter)
+    schema = described_parameter(name, parameter)
     schema["type"] = [schema["type"], "null"]
     if "enum" in schema:
         schema["enum"] = [*schema["enum"], None]

@@ -3,8 +3,10 @@
 from typing import Any
 
 from service.api.schemas import SCENARIO
+from service.core.derivation.steps import Topic, Unit
 from service.core.evidence import Evidence
 from service.core.sizing import Verdict
+from service.core.speed.result import Bound
 
 Json = dict[str, Any]
 TEXT: Json = {"type": "string"}
@@ -102,6 +104,22 @@ _SUBJECT_GPU: Json = {
     "memory_bandwidth_gbs": maybe(NUMBER),
     "evidence": TEXT,
 }
+_STEP: Json = {
+    "symbol": described(TEXT, "Unique in this trace; formulas name it."),
+    "topic": {"type": "string", "enum": [str(topic) for topic in Topic]},
+    "title": ref("Note"),
+    "formula": maybe(TEXT, "Over the symbols of earlier steps; null for a fact that stands for itself."),
+    "substituted": maybe(
+        TEXT, "The formula with values: `+ - * / //` and the functions ceil_div, pad, max, min and round."
+    ),
+    "value": described(NUMBER, "What `substituted` gives, exactly."),
+    "gib": described(NUMBER, "Beside bytes: the value divided by 2**30, rounded to two places."),
+    "unit": {"type": "string", "enum": [str(unit) for unit in Unit]},
+    "source": described(TEXT, "A parameter of the scenario, the model's config, or a rule of the engine."),
+    "evidence": maybe(_EVIDENCED["evidence"], "Null for what the caller chose."),
+    "inputs": described(TEXTS, "Symbols that the formula names, each a step before this one."),
+    "prints": described(TEXTS, "Places of the answer that print this value; an amount's bytes and GiB."),
+}
 _SIZING: Json = {
     "scenario": ref("Scenario"),
     "model": record("The model that was sized.", _SUBJECT_MODEL),
@@ -112,14 +130,17 @@ _SIZING: Json = {
     "per_gpu": record("Memory of the fullest GPU.", _MEMORY),
     "fit": record("Whether it fits.", _FIT),
     "limits": record("What the configuration could hold at most.", _LIMITS),
-    "speed": maybe(ANY_OBJECT, "Null unless the scenario runs."),
-    "cost": maybe(ANY_OBJECT, "Null unless the scenario runs."),
-    "measured": array(ANY_OBJECT, "Real measurements that come closest."),
+    "speed": maybe(ref("Speed"), "Null unless it runs and can be estimated; a warning says why."),
+    "cost": maybe(ref("Cost"), "Null unless the scenario runs."),
+    "measured": array(
+        ref("ClosestMeasurement"),
+        "Real measurements of this model on this GPU: three at most, closest first.",
+    ),
     "warnings": array(ref("Note")),
     "evidence": mapping(
         record("", _EVIDENCED), "How well each term is known, and where its rule comes from."
     ),
-    "trace": array(ANY_OBJECT, "With explain=true: the derivation, step by step."),
+    "trace": array(ref("Step"), "With explain=true: the derivation, each step after its inputs."),
     "versions": record(
         "What the numbers come from.",
         {"service": TEXT, "data_digest": TEXT, "engine": TEXT, "engine_version": TEXT},
@@ -143,6 +164,28 @@ _PROBLEM: Json = {
 }
 
 
+_ESTIMATE: Json = {"low": NUMBER, "estimate": NUMBER, "high": NUMBER}
+_BASIS: Json = {
+    "class": described(TEXT, "The class of measurements whose spread the interval is."),
+    "measurements": described(WHOLE, "How many measurements the interval comes from."),
+    "evidence": _EVIDENCED["evidence"],
+    "indicative": described(TRUTH, "No benchmark of the class; the interval is that of users' reports."),
+}
+_SPEED: Json = {
+    "decode_tokens_per_second": described(ref("Estimate"), "All concurrent sequences together."),
+    "per_sequence": described(ref("Estimate"), "Decode of one of them, tokens/s."),
+    "prefill_tokens_per_second": maybe(ref("Estimate"), "Prompt tokens/s of a request that runs alone."),
+    "time_to_first_token_ms": maybe(ref("Estimate"), "When no other request waits before it."),
+    "bound": {"type": "string", "enum": [str(bound) for bound in Bound]},
+    "interval": {"type": "string", "enum": ["p10-p90"]},
+    "basis": record(
+        "What the intervals rest on.",
+        {"decode": ref("SpeedBasis"), "prefill": maybe(ref("SpeedBasis"))},
+    ),
+    "notes": array(ref("Note"), "What the estimate leaves out."),
+}
+
+
 def core_schemas() -> dict[str, Json]:
     """Amounts, notes, the scenario as it was understood, the sizing, and problems."""
     scenario: Json = {name: {"description": p.metadata["description"]} for name, p in SCENARIO.items()}
@@ -156,6 +199,10 @@ def core_schemas() -> dict[str, Json]:
             "Every parameter with the value used.",
             {**scenario, "defaulted": described(TEXTS, "Parameters that were not given.")},
         ),
+        "Estimate": record("A figure with the P10 and P90 of its class.", _ESTIMATE),
+        "SpeedBasis": record("The measurements behind an interval.", _BASIS),
+        "Speed": record("How fast the scenario would run.", _SPEED),
         "Sizing": record("The answer for one scenario.", _SIZING, ("trace",)),
+        "Step": record("One number of the derivation and where it comes from.", _STEP, ("gib",)),
         "Problem": record("RFC 9457 problem details.", _PROBLEM, ("errors", "suggestions", "request_id")),
     }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import structlog
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
 
 from service.api.accept import JSON, PROBLEM
@@ -99,10 +99,22 @@ def _domain_error(error: Exception) -> Response:
     elif isinstance(error, InvalidParameters):
         problem = Problem(slug, STATUSES[slug], errors=error.errors)
     elif isinstance(error, UnsupportedArchitecture):
-        missing = tuple(ParameterError(f"model_config.{name}", "missing") for name in error.missing)
-        values = {"architecture": error.architecture[:_LONGEST_NAME], "missing": error.missing}
-        problem = Problem(slug, STATUSES[slug], values, errors=missing)
+        problem = _unreadable(error, slug)
     return answer(problem)
+
+
+def _unreadable(error: UnsupportedArchitecture, slug: str) -> Problem:
+    """A config that cannot be read, with every field that is missing or out of range."""
+    faults = [ParameterError(f"{error.place}.{name}", "missing") for name in error.missing]
+    faults += [
+        ParameterError(f"{error.place}.{name}", "out_of_range", (0, most), {"minimum": 0, "maximum": most})
+        for name, most in error.excessive.items()
+    ]
+    values = {
+        "architecture": error.architecture[:_LONGEST_NAME],
+        "missing": (*error.missing, *error.excessive),
+    }
+    return Problem(slug, STATUSES[slug], values, errors=faults)
 
 
 def _not_acceptable(error: Exception) -> Response:
@@ -120,7 +132,7 @@ def _http_error(error: Exception) -> Response:
     headers = [(name, value) for name, value in underlying.headers if name.lower() not in _BODY_HEADERS]
     values: dict[str, object] = {}
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        values["limit_bytes"] = current_app.config["MAX_CONTENT_LENGTH"]
+        values["limit_bytes"] = request.max_content_length
     if status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE:
         headers.append(("Accept", JSON))
     return answer(Problem(_OF_STATUS.get(status), status, values, headers=headers))

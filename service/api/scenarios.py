@@ -21,8 +21,9 @@ from service.errors import InvalidParameters, ParameterError
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A sized scenario. sizing: None for a model alone. explain: None when the caller did not say."""
+    """A sized scenario. sizing: None for the model alone. explain: None when the caller did not say."""
 
+    model: Model
     sizing: Sizing | None
     explain: bool | None
 
@@ -33,13 +34,13 @@ def asked(request: HttpRequest, catalog: Catalog, *, needs_gpu: bool = True) -> 
     Raises InvalidParameters, MalformedBody, UnsupportedArchitecture, UnknownModel, UnknownGpu.
     """
     given = _given(request)
-    _check_subjects(given, needs_gpu=needs_gpu)
-    model = _model(given, catalog)
+    check_subjects(given, needs_gpu=needs_gpu)
+    model = named_model(given, catalog)
     if "gpu" not in given and "gpu_spec" not in given:
-        return Asked(None, given.get("explain"))
+        return Asked(model, None, given.get("explain"))
     values = {name: given[name] for name in PARAMETERS if name in given}
-    scenario = resolve(Request(model=model, gpu=_gpu(given, catalog), **values))
-    return Asked(size(scenario), given.get("explain"))
+    scenario = resolve(Request(model=model, gpu=named_gpu(given, catalog), **values))
+    return Asked(model, size(scenario), given.get("explain"))
 
 
 def _given(request: HttpRequest) -> Mapping[str, Any]:
@@ -49,7 +50,7 @@ def _given(request: HttpRequest) -> Mapping[str, Any]:
     return read_body(SCENARIO_BODY, request)
 
 
-def _check_subjects(given: Mapping[str, Any], *, needs_gpu: bool) -> None:
+def check_subjects(given: Mapping[str, Any], *, needs_gpu: bool) -> None:
     """Exactly one way of naming the model, and one of naming the accelerator, where it is needed."""
     errors = []
     for name, described in (("model", "model_config"), ("gpu", "gpu_spec")):
@@ -64,13 +65,15 @@ def _check_subjects(given: Mapping[str, Any], *, needs_gpu: bool) -> None:
         raise InvalidParameters(*errors)
 
 
-def _model(given: Mapping[str, Any], catalog: Catalog) -> Model:
+def named_model(given: Mapping[str, Any], catalog: Catalog) -> Model:
+    """The model that the parameters name or describe."""
     if "model" in given:
         return catalog.find_model(given["model"])
-    return posted_model(given)
+    return posted_model(given, catalog)
 
 
-def _gpu(given: Mapping[str, Any], catalog: Catalog) -> Gpu:
+def named_gpu(given: Mapping[str, Any], catalog: Catalog) -> Gpu:
+    """The accelerator that the parameters name or describe."""
     if "gpu" in given:
         return catalog.find_gpu(given["gpu"])
     return posted_gpu(given["gpu_spec"], catalog)

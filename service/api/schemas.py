@@ -112,13 +112,33 @@ LISTED: dict[str, Parameter] = {
 }
 
 
+MEASURED: dict[str, Parameter] = {
+    "model": Text(**_about("Only measurements of this model: id, alias or repository.", "gpt-oss-120b")),
+    "gpu": Text(**_about("Only measurements on this accelerator: id or alias.", "rtx-4090")),
+    "engine": Text(**_about("Only measurements with this engine.", "vllm")),
+    "quantization": Text(**_about("Only measurements of this weight format.", "q4_k_m")),
+    "min_concurrency": Whole((1, 10**6), **_about("Fewest sequences at the same time.", 1)),
+    "max_concurrency": Whole((1, 10**6), **_about("Most sequences at the same time.", 16)),
+    "comparable": Truth(**_about("Only complete records without a flag, or only the others.", True)),
+    **{name: LISTED[name] for name in ("limit", "cursor", "lang")},
+}
+
+
 def _schema(parameters: dict[str, Parameter]) -> Schema:
     return Schema.from_dict(dict(parameters))(unknown=RAISE)
 
 
+INSPECTED: dict[str, Parameter] = {
+    "config": Document(required=True, **_about("A published Hugging Face config.json.")),
+    "index": Document(**_about("The checkpoint's model.safetensors.index.json; its size is used.")),
+    "model_name": Text(**_about("The model's name.", "my-model")),
+    "lang": SCENARIO["lang"],
+}
 SCENARIO_QUERY = _schema(SCENARIO)
 SCENARIO_BODY = _schema(SCENARIO | POSTED)
 LIST_QUERY = _schema(LISTED)
+INSPECT_BODY = _schema(INSPECTED)
+MEASUREMENT_QUERY = _schema(MEASURED)
 LANGUAGE_QUERY = _schema({"lang": SCENARIO["lang"]})
 GPU_SPEC: Schema = _schema(
     {

@@ -7,7 +7,10 @@ from typing import Any
 from service.catalog.facts import EngineFacts, Offer, Quantization
 from service.catalog.names import Names
 from service.core.catalogued import Model
+from service.core.cost.facts import CostFacts
 from service.core.hardware import Gpu
+from service.core.measurements import Measurement, Source
+from service.core.speed.constants import SpeedConstants
 from service.errors import UnknownGpu, UnknownModel
 
 
@@ -17,6 +20,8 @@ class Catalog:
 
     digest: 16 hex digits that change with any fact. model_files / gpu_rows: an entry as its file has it,
     read-only, for what the core types leave out (published config, date of check, street price, PCIe).
+    speed: constants of the speed model.
+    measurements: real measurements by model id; measurement_sources: where they were published, by id.
     """
 
     models: Mapping[str, Model]
@@ -29,6 +34,10 @@ class Catalog:
     gpu_names: Names = field(repr=False, compare=False)
     model_files: Mapping[str, Mapping[str, Any]] = field(repr=False, compare=False)
     gpu_rows: Mapping[str, Mapping[str, Any]] = field(repr=False, compare=False)
+    costs: CostFacts = field(repr=False)
+    speed: SpeedConstants = field(repr=False)
+    measurements: Mapping[str, tuple[Measurement, ...]] = field(default_factory=dict, repr=False)
+    measurement_sources: Mapping[str, Source] = field(default_factory=dict, repr=False)
 
     def find_model(self, name: str) -> Model:
         """The model that answers to an id, alias, Hugging Face repository or common spelling of its name.

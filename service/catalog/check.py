@@ -7,6 +7,7 @@ from pathlib import Path
 
 from service.catalog.catalog import Catalog
 from service.catalog.loader import load_catalog
+from service.core.measurements import Measurement
 from service.errors import CatalogError
 
 _DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "config"
@@ -28,6 +29,7 @@ def main(arguments: Sequence[str] = ()) -> int:
 def report(catalog: Catalog) -> list[str]:
     """What the catalog holds, one line for each kind of fact."""
     models, gpus = catalog.models.values(), catalog.gpus.values()
+    measured = [row for rows in catalog.measurements.values() for row in rows]
     support = Counter(f"{engine} {row.status}" for m in models for engine, row in m.support.items())
     return [
         f"digest          {catalog.digest}",
@@ -40,8 +42,13 @@ def report(catalog: Catalog) -> list[str]:
         f"quantizations   {len(catalog.quantizations)}",
         f"engines         {len(catalog.engines)}",
         f"offers          {len(catalog.offers)}  {_counts(Counter(o.confidence for o in catalog.offers))}",
+        f"measurements    {len(measured)}  {_counts(Counter(_kind(row) for row in measured))}",
         f"shared names    {_shared(catalog) or 'none'}",
     ]
+
+
+def _kind(row: Measurement) -> str:
+    return "comparable" if row.comparable else "incomplete" if row.missing else "set aside"
 
 
 def _counts(counter: Counter[str]) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from service.core.cost.facts import Offer as Offer
+
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
@@ -41,33 +43,3 @@ class EngineFacts:
     source: str
     support_from: str | None = None
     backends_from: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A price for renting `count` accelerators in one instance.
-
-    gpu: catalog id, None for a card outside the catalog, which gpu_name then names. usd_per_hour: the whole
-    instance. per_gpu_linear: n accelerators cost n times this offer. as_of: day the price was seen, ISO 8601.
-    """
-
-    provider: str
-    gpu: str | None
-    count: int
-    usd_per_hour: float
-    commitment: str
-    billing: str
-    confidence: str
-    source: str
-    as_of: str | None
-    as_of_estimate: str | None = None
-    gpu_name: str | None = None
-    instance: str | None = None
-    region: str | None = None
-    per_gpu_linear: bool = False
-    note: str | None = None
-
-    @property
-    def usd_per_gpu_hour(self) -> float:
-        """Price of one accelerator for an hour."""
-        return self.usd_per_hour / self.count

@@ -34,6 +34,17 @@ class Positive(fields.Field[float]):
         return float(value)
 
 
+class Fraction(fields.Field[float]):
+    """A number of at least zero, whole or not."""
+
+    def _deserialize(self, value: Any, *_: Any, **__: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise ValidationError("must be a number")
+        if value < 0:
+            raise ValidationError("must be at least 0")
+        return float(value)
+
+
 class Flag(fields.Field[bool]):
     """true or false."""
 

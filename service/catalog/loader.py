@@ -1,6 +1,6 @@
 """config/ -> Catalog. A wrong fact stops the start: nothing is repaired or left out silently."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -9,21 +9,34 @@ from marshmallow import Schema
 
 from service.catalog.accelerators import gpu
 from service.catalog.catalog import Catalog
+from service.catalog.costs import cost_facts, read_costs
 from service.catalog.digest import digest
-from service.catalog.facts import EngineFacts, Offer, Quantization
+from service.catalog.facts import EngineFacts, Quantization
 from service.catalog.freezing import frozen
 from service.catalog.gpu_schemas import GpuSchema
-from service.catalog.models import model
+from service.catalog.measurements import measurements
+from service.catalog.models import model, with_shared_runs
 from service.catalog.names import Names, spellings
 from service.catalog.references import check_references
 from service.catalog.schemas import EngineSchema, ModelSchema, OfferSchema, QuantizationSchema
+from service.catalog.speed import read_speed
 from service.catalog.validation import rows, validated
 from service.catalog.yaml_files import read_files, read_yaml
 from service.core.catalogued import Model
 from service.core.hardware import Gpu
 from service.errors import CatalogError
 
-FACT_FILES = ("models/*.yaml", "gpus.yaml", "quantizations.yaml", "engines.yaml", "offers.yaml")
+FACT_FILES = (
+    "models/*.yaml",
+    "gpus.yaml",
+    "quantizations.yaml",
+    "engines.yaml",
+    "offers.yaml",
+    "costs.yaml",
+    "speed.yaml",
+    "measurements/*.csv",
+    "measurements/sources.yaml",
+)
 
 
 class Facts(NamedTuple):
@@ -34,6 +47,7 @@ class Facts(NamedTuple):
     quantizations: list[dict[str, Any]]
     engines: list[dict[str, Any]]
     offers: list[dict[str, Any]]
+    costs: dict[str, Any]
 
 
 def load_catalog(root: Path) -> Catalog:
@@ -46,19 +60,31 @@ def load_catalog(root: Path) -> Catalog:
     engines = {row["id"]: EngineFacts(**frozen(row)) for row in facts.engines}
     gpus = {row["id"]: gpu(row, engines.values()) for row in facts.gpus}
     models = {i: model(row, engines.values(), f"models/{i}.yaml") for i, row in facts.models.items()}
+    known: dict[str, Iterable[str]] = {
+        "model": models,
+        "gpu": gpus,
+        "engine": engines,
+        "quantization": _format_ids(facts),
+    }
+    measured = measurements(files, known)
+    costs = cost_facts(facts.costs, facts.offers, facts.gpus)
     return Catalog(
-        models=MappingProxyType(models),
+        models=MappingProxyType(with_shared_runs(models)),
         gpus=MappingProxyType(gpus),
         quantizations=MappingProxyType(
             {row["id"]: Quantization(**frozen(row)) for row in facts.quantizations}
         ),
         engines=MappingProxyType(engines),
-        offers=tuple(Offer(**row) for row in facts.offers),
+        offers=costs.offers,
         digest=digest(files),
         model_names=Names({entry.id: _model_names(entry) for entry in models.values()}),
         gpu_names=Names({entry.id: _gpu_names(entry) for entry in gpus.values()}),
         model_files=frozen(facts.models),
         gpu_rows=frozen({row["id"]: row for row in facts.gpus}),
+        costs=costs,
+        speed=read_speed(files),
+        measurements=measured.by_model,
+        measurement_sources=measured.sources,
     )
 
 
@@ -69,9 +95,14 @@ def _validated_facts(files: Mapping[str, bytes]) -> Facts:
         quantizations=_rows(files, "quantizations.yaml", QuantizationSchema()),
         engines=_rows(files, "engines.yaml", EngineSchema()),
         offers=_rows(files, "offers.yaml", OfferSchema()),
+        costs=read_costs(files),
     )
     check_references(facts.models, facts.gpus, facts.quantizations, facts.engines, facts.offers)
     return facts
+
+
+def _format_ids(facts: Facts) -> list[str]:
+    return [row["id"] for row in facts.quantizations]
 
 
 def _models(files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,7 @@
 """A validated model file -> the core's Model."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -45,6 +46,23 @@ def model(facts: Mapping[str, Any], engines: Iterable[EngineFacts], file: str) -
         released=facts["released"],
         notes=facts.get("notes"),
     )
+
+
+def with_shared_runs(models: Mapping[str, Model]) -> dict[str, Model]:
+    """The models, those that llama.cpp was not run on with the buffers of one of the same architecture.
+
+    The buffers follow from the graph, so a model trained further from another's weights has the same.
+    """
+    ran = [model for model in models.values() if model.compute_floats is not None]
+    return {name: _with_run(model, ran) for name, model in models.items()}
+
+
+def _with_run(model: Model, ran: Iterable[Model]) -> Model:
+    if model.compute_floats is not None:
+        return model
+    alike = (other for other in ran if other.architecture == model.architecture)
+    found = next(alike, model)
+    return replace(model, compute_floats=found.compute_floats, compute_exact=found.compute_exact)
 
 
 def support(stated: Mapping[str, Mapping[str, str]], engines: Iterable[EngineFacts]) -> Mapping[str, Support]:

@@ -135,3 +135,12 @@ class OfferSchema(_Strict):
             raise ValidationError("a card outside the catalog needs a gpu_name", "gpu")
         if data["as_of"] is None and "as_of_estimate" not in data:
             raise ValidationError("an undated price needs an as_of_estimate", "as_of")
+
+
+class MeasurementSourceSchema(_Strict):
+    """A row of config/measurements/sources.yaml."""
+
+    id = Text(required=True)
+    name = Text(required=True)
+    url = Text(required=True, check=lambda url: url.startswith("https://"))
+    note = Text()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from service.core.architecture.model import Architecture
 from service.core.evidence import Evidence
+from service.core.notes import Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,9 @@ class Model:
     native_bytes: bytes that an engine loads from the published checkpoint, None when no one published them.
     published_files: quantization id -> bytes of a published GGUF file (tensors and metadata).
     support: engine id -> support; an engine not named is `unknown`.
+    native_source: who stated native_bytes, where it was not the catalog.
+    catalogued: false for a model that a caller described, of which nothing is worth keeping.
+    remarks: what is to be said of the model's facts in every answer.
     compute_floats: llama.cpp's own compute buffer in floats per token of the micro-batch, where it was run
       (sizing-model 3.3); compute_exact: the same number holds at every context.
     """
@@ -48,3 +52,6 @@ class Model:
     license: str | None = None
     released: str | None = None
     notes: str | None = None
+    native_source: str | None = None
+    catalogued: bool = True
+    remarks: tuple[Note, ...] = ()

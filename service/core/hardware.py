@@ -52,6 +52,7 @@ class Gpu:
     unified_usable_fraction: part of a unified memory that the GPU may use by default.
     compute_capability: NVIDIA SM version such as 90, None elsewhere.
     exists: false for a product that was named but never sold.
+    usd_per_hour: rent that a caller gave for an accelerator of their own; catalog prices are offers.
     """
 
     id: str
@@ -79,6 +80,7 @@ class Gpu:
     aliases: tuple[str, ...] = ()
     notes: str | None = None
     exists: bool = True
+    usd_per_hour: float | None = None
 
     def backends(self, engine: str) -> tuple[str, ...]:
         """Backends through which `engine` runs here, preferred first; empty when it does not run."""

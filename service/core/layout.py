@@ -54,13 +54,15 @@ def experts_need_whole(architecture: Architecture, quantization: str, tensor: in
     return encoding == "mxfp4" and width < _PADDED_EXPERT_WIDTH
 
 
-def choose_layout(request: Request, quantization: str, *, splits_layers: bool) -> tuple[int, Layout]:
+def choose_layout(
+    request: Request, quantization: str, engine: str, *, splits_layers: bool
+) -> tuple[int, Layout]:
     """The GPU count and layout of a request: given degrees stand, the rest follows.
 
     Raises InvalidParameters that name the degree and the valid values.
     """
     if splits_layers:
-        return _layer_layout(request)
+        return _layer_layout(request, engine)
     data = request.data_parallel or 1
     count = request.gpu_count or _product(request)
     tensor = request.tensor_parallel or _default_tensor(request, count, data)
@@ -85,10 +87,18 @@ def largest_count(architecture: Architecture, gpu: Gpu, splits_layers: bool) -> 
     return stages * max(valid_degrees(architecture, min(MAX_TENSOR_PARALLEL, gpu.max_per_node)))
 
 
-def _layer_layout(request: Request) -> tuple[int, Layout]:
-    for name in ("tensor_parallel", "expert_parallel", "data_parallel", "decode_context_parallel"):
-        if (getattr(request, name) or 1) != 1:
-            raise InvalidParameters(ParameterError(name, "not_supported_by_engine", (1,)))
+def _layer_layout(request: Request, engine: str) -> tuple[int, Layout]:
+    names = ("tensor_parallel", "expert_parallel", "data_parallel", "decode_context_parallel")
+    errors = [
+        ParameterError(name, "not_supported_by_engine", (1,), {"engine": engine})
+        for name in names
+        if (getattr(request, name) or 1) != 1
+    ]
+    valid = valid_degrees(request.model.architecture, max(64, request.tensor_parallel or 1))
+    if request.tensor_parallel not in (None, *valid):  # no other engine would take it either
+        errors.insert(0, _does_not_divide("tensor_parallel", request.tensor_parallel or 1, valid))
+    if errors:
+        raise InvalidParameters(*errors)
     count = request.gpu_count or request.pipeline_parallel or 1
     if request.pipeline_parallel not in (None, count):
         raise _invalid("pipeline_parallel", request.pipeline_parallel or 1, (count,))
@@ -161,5 +171,9 @@ def _divisors(count: int) -> tuple[int, ...]:
     return tuple(d for d in range(1, count + 1) if count % d == 0)
 
 
+def _does_not_divide(name: str, value: int, allowed: tuple[int, ...]) -> ParameterError:
+    return ParameterError(name, "does_not_divide", allowed, {"value": value})
+
+
 def _invalid(name: str, value: int, allowed: tuple[int, ...]) -> InvalidParameters:
-    return InvalidParameters(ParameterError(name, "does_not_divide", allowed, {"value": value}))
+    return InvalidParameters(_does_not_divide(name, value, allowed))

@@ -17,7 +17,19 @@ from service.core.units import ceil_div, pad
 from service.core.weights.table import Weighed, WeightTable
 
 VOCABULARY_PADDING = 64  # rows, times the degree; DEFAULT_VOCAB_PADDING_SIZE
+# Matrices of a vision tower are divided like those of the text model (--mm-encoder-tp-mode weights).
+_SHARDED_VISION = frozenset({"vision.encoder", "vision.projector", "vision.adapter", "vision.audio.encoder"})
 _LAST_STAGE = frozenset({TensorClass.OUTPUT, TensorClass.NORM})
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Bytes of which a rank holds ceil(bytes * share / of)."""
+
+    split: Split
+    bytes: int
+    share: int = 1
+    of: int = 1
 
 
 @dataclass(slots=True)
@@ -42,7 +54,7 @@ class Parts:
             self.experts += weighed.bytes
         elif split is Split.KV_HEADS:
             self.by_heads += weighed.bytes
-        elif split is Split.SHARDED:
+        elif split is Split.SHARDED or weighed.tensor.role in _SHARDED_VISION:
             self.sharded += weighed.bytes
         else:
             self.replicated += weighed.bytes
@@ -120,18 +132,38 @@ def stage_weights(
     """
     summary = _summary(table)
     split = _Split(architecture, layout)
-    count = len(architecture.layers)
-    drafting = range(count, max(summary.layers, default=0) + 1)
-    ranks = []
-    for stage, layers in enumerate(stage_layers(count, layout.pipeline)):
-        members = [*layers, *(drafting if stage == layout.pipeline - 1 else ())]
-        total = sum(split.rank(summary.layers[layer], layer) for layer in members if layer in summary.layers)
-        total += sum(split.rank(parts) for parts in _ends(summary, stage, layout, tied=architecture.tied))
-        total += sum(split.rank(parts) for parts in _tables(summary, stage, set(members), hosted))
-        ranks.append(total)
+    members = (_members(summary, architecture, layout, stage, hosted) for stage in range(layout.pipeline))
+    ranks = [sum(split.rank(parts, layer) for parts, layer in stage) for stage in members]
     if summary.sum == table.total_bytes:
         return tuple(ranks)
     return tuple(ceil_div(rank * table.total_bytes, max(1, summary.sum)) for rank in ranks)
+
+
+def stage_cuts(
+    table: WeightTable,
+    architecture: Architecture,
+    layout: Layout,
+    stage: int,
+    *,
+    hosted: frozenset[str] = frozenset(),
+) -> tuple[Cut, ...]:
+    """What a rank of one stage holds, sum by sum: the terms behind `stage_weights`, arguments as there."""
+    split = _Split(architecture, layout)
+    members = _members(_summary(table), architecture, layout, stage, hosted)
+    return tuple(cut for parts, layer in members for cut in split.cuts(parts, layer))
+
+
+def _members(
+    summary: Summary, architecture: Architecture, layout: Layout, stage: int, hosted: frozenset[str]
+) -> Iterator[tuple[Parts, int | None]]:
+    """What a stage holds, with the layer that it belongs to; drafting layers are on the last stage."""
+    count = len(architecture.layers)
+    drafting = range(count, max(summary.layers, default=0) + 1)
+    layers = stage_layers(count, layout.pipeline)[stage]
+    members = [*layers, *(drafting if stage == layout.pipeline - 1 else ())]
+    yield from ((summary.layers[layer], layer) for layer in members if layer in summary.layers)
+    yield from ((parts, None) for parts in _ends(summary, stage, layout, tied=architecture.tied))
+    yield from ((parts, None) for parts in _tables(summary, stage, set(members), hosted))
 
 
 def _ends(summary: Summary, stage: int, layout: Layout, *, tied: bool) -> Iterator[Parts]:
@@ -172,6 +204,20 @@ class _Split:
         if parts.by_heads:
             total += ceil_div(parts.by_heads, min(self._tensor, self._heads(layer)))
         return total + (self._expert_bytes(parts.experts) if parts.experts else 0)
+
+    def cuts(self, parts: Parts, layer: int | None = None) -> Iterator[Cut]:
+        """The same sum by sum, as `rank` adds them up."""
+        yield Cut(Split.REPLICATED, parts.replicated)
+        yield Cut(Split.SHARDED, parts.sharded, 1, self._tensor)
+        yield Cut(Split.KV_HEADS, parts.by_heads, 1, min(self._tensor, self._heads(layer)))
+        experts = self._architecture.experts
+        if self._by_expert and experts is not None:
+            yield Cut(Split.EXPERTS, parts.experts, ceil_div(experts.count, self._experts), experts.count)
+        else:
+            yield Cut(Split.EXPERTS, parts.experts, 1, self._experts)
+        for rows, size in parts.vocabulary:
+            padded = pad(rows, VOCABULARY_PADDING * self._tensor) if self._tensor > 1 else rows
+            yield Cut(Split.VOCABULARY, size, padded, rows * self._tensor)
 
     def _heads(self, layer: int | None) -> int:
         """KV heads of a layer."""

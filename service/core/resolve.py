@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from service.core.engines import ENGINES
-from service.core.engines.base import Engine, EngineDefaults
+from service.core.engines.base import Engine, EngineDefaults, Reads, Settles
 from service.core.hardware import Gpu, GpuKind, Platform
 from service.core.layout import choose_layout
 from service.core.request import PARAMETERS, RANGES, Request
@@ -24,7 +24,9 @@ def resolve(request: Request) -> Scenario:
     _check_ranges(request)
     engine = ENGINES[_choose_engine(request)]
     quantization = _choose_quantization(request, engine)
-    count, layout = choose_layout(request, quantization, splits_layers=engine.splits_layers)
+    if isinstance(engine, Reads):
+        request = engine.read(request)
+    count, layout = choose_layout(request, quantization, engine.id, splits_layers=engine.splits_layers)
     context = request.context_tokens or DEFAULT_CONTEXT_TOKENS
     architecture = request.model.architecture
     defaults = engine.defaults(architecture, request.gpu, layout.tensor, context)
@@ -52,7 +54,8 @@ def resolve(request: Request) -> Scenario:
         vision=bool(architecture.vision) and (defaults.vision if request.vision is None else request.vision),
         defaulted=tuple(name for name in PARAMETERS if getattr(request, name) is None),
     )
-    return _with_plain_values(scenario, request)
+    scenario = _with_plain_values(scenario, request)
+    return engine.settle(scenario) if isinstance(engine, Settles) else scenario
 
 
 def _with_plain_values(scenario: Scenario, request: Request) -> Scenario:

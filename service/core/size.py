@@ -1,9 +1,11 @@
 """Scenario -> Sizing: the engine plans, this module judges."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from service.core.engines import ENGINES
 from service.core.layout import choose_layout, largest_count
+from service.core.remarks import remarks_of, with_doubt
 from service.core.request import Request
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Limits, Note, Sizing, Verdict
@@ -16,7 +18,7 @@ MAX_GPU_COUNT = 1024
 
 def size(scenario: Scenario) -> Sizing:
     """The answer for one scenario; computed whatever the verdict."""
-    plan = ENGINES[scenario.engine].plan(scenario)
+    plan = with_doubt(ENGINES[scenario.engine].plan(scenario), scenario.model)
     if plan.usable_bytes is not None:
         plan = replace(plan, usable_bytes=max(0, plan.usable_bytes))  # more may be reserved than there is
     usable = plan.usable_bytes
@@ -102,7 +104,7 @@ def _warnings(scenario: Scenario) -> tuple[Note, ...]:
         notes.append(Note("undocumented_gpu", {"gpu": gpu.name}))
     if gpu.exists and gpu.memory_evidence == "estimate":
         notes.append(Note("memory_size_estimated", {"gpu": gpu.name}))
-    return tuple(notes)
+    return (*notes, *remarks_of(model))
 
 
 def min_gpu_count(scenario: Scenario) -> int | None:
@@ -115,11 +117,21 @@ def min_gpu_count(scenario: Scenario) -> int | None:
     if not single.usable_bytes or not engine.modelled:
         return None
     most = min(MAX_GPU_COUNT, largest_count(scenario.model.architecture, scenario.gpu, engine.splits_layers))
-    if not _fits_on(scenario, most):
-        return None
     # Together the GPUs hold every weight at least once, so fewer cannot do.
-    fewest = max(1, ceil_div(single.total.weights, single.usable_bytes))
-    return next(count for count in range(min(fewest, most), most + 1) if _fits_on(scenario, count))
+    fewest = min(max(1, ceil_div(single.total.weights, single.usable_bytes)), most)
+    enough = next((count for count in _doubled(fewest, most) if _fits_on(scenario, count)), None)
+    if enough is None:
+        return None
+    return next(count for count in range(fewest, enough + 1) if _fits_on(scenario, count))
+
+
+def _doubled(fewest: int, most: int) -> Iterator[int]:
+    """Counts to try: more GPUs need not fit where each further one costs a reserve on all (SGLang)."""
+    count = fewest
+    while count < most:
+        yield count
+        count *= 2
+    yield most
 
 
 def _fits_on(scenario: Scenario, count: int) -> bool:
@@ -136,6 +148,8 @@ def with_gpu_count(scenario: Scenario, count: int) -> Scenario:
     Raises InvalidParameters when the count has no layout.
     """
     request = Request(model=scenario.model, gpu=scenario.gpu, gpu_count=count)
-    splits_layers = ENGINES[scenario.engine].splits_layers
-    count, layout = choose_layout(request, scenario.quantization, splits_layers=splits_layers)
+    engine = ENGINES[scenario.engine]
+    count, layout = choose_layout(
+        request, scenario.quantization, engine.id, splits_layers=engine.splits_layers
+    )
     return replace(scenario, gpu_count=count, layout=layout)

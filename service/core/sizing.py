@@ -1,10 +1,11 @@
 """The frozen result of a sizing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from service.core.evidence import Evidence
+from service.core.notes import Note as Note
 from service.core.scenario import Scenario
 
 
@@ -50,14 +51,6 @@ class Rank:
 
     count: int
     memory: Memory
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A reason or warning: a code with the values that its sentence names; sentences are made at the edge."""
-
-    code: str
-    parameters: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from gettext import NullTranslations
 
-from babel.dates import format_date
+from babel.dates import format_date, format_skeleton
 from babel.lists import format_list
 from babel.numbers import (
     format_compact_decimal,
@@ -79,9 +79,30 @@ class Voice:
         """An amount of US dollars."""
         return format_currency(usd, "USD", locale=self.language.locale)
 
+    def small_money(self, usd: float) -> str:
+        """Less than a US dollar, with two to four decimal places."""
+        pattern = self.language.locale.currency_formats["standard"].pattern
+        return format_currency(
+            usd,
+            "USD",
+            format=pattern.replace("0.00", "0.00##"),
+            locale=self.language.locale,
+            currency_digits=False,
+        )
+
     def date(self, day: datetime.date) -> str:
         """A calendar day in its usual short form."""
         return format_date(day, format="medium", locale=self.language.locale)
+
+    def period(self, text: str) -> str:
+        """A day, month or year in ISO 8601 as the language writes it: `2026-11-04`, `2024-05`, `2025`."""
+        parts = [int(part) for part in text.split("-")]
+        if len(parts) == 3:
+            return self.date(datetime.date(*parts))
+        if len(parts) == 2:
+            month = datetime.date(parts[0], parts[1], 1)
+            return format_skeleton("yMMM", month, locale=self.language.locale)
+        return text
 
     def list(self, items: Sequence[str]) -> str:
         """Things that all apply: `a, b, and c`."""

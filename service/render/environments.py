@@ -1,14 +1,14 @@
 """The template environments: one for each voice and markup, built once."""
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from markupsafe import escape as escape_html
 
-from service.i18n.messages import terms
+from service.i18n.messages import finetuning, measured, prices, step_titles, terms
 from service.i18n.voice import Voice
 from service.render import markdown
 
@@ -21,6 +21,15 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     "platform": terms.PLATFORMS,
     "parameter": terms.PARAMETERS,
     "unit": terms.UNITS,
+    "topic": {**terms.MEMORY_TERMS, **step_titles.TOPICS},
+    "measured_field": measured.FIELDS,
+    "measured_reason": measured.REASONS,
+    "billing": prices.BILLING,
+    "commitment": prices.COMMITMENTS,
+    "price": prices.PRICE_KINDS,
+    "method": finetuning.METHODS,
+    "training_term": finetuning.TRAINING_TERMS,
+    "difference": {**terms.PARAMETERS, **measured.DIFFERENCES},
 }
 
 
@@ -54,14 +63,46 @@ def _environment(voice: Voice, finalize: object = None) -> Environment:
         "_": voice.text,
         "ngettext": voice.plural,
         "name": lambda kind, code: _name(voice, kind, code),
+        "names": lambda kind, codes: [_name(voice, kind, code) for code in codes],
         "shown": lambda parameter: shown(voice, parameter),
         "gib": lambda amount: "–" if amount is None else voice.gib(amount["bytes"]),
         "integer": voice.integer,
         "number": voice.number,
+        "plain": voice.plain,
         "percent": voice.percent,
         "tokens": voice.tokens,
+        "period": voice.period,
+        "listed": voice.list,
+        "said": lambda notes: voice.paragraph([note["message"] for note in notes]),
+        "money": lambda usd: money(voice, usd),
+        "money_range": lambda usd: "–" if usd is None else span(partial(money, voice), usd),
+        "money_estimate": lambda usd: "–" if usd is None else money_estimate(voice, usd),
+        "months": lambda found, rent: months(voice, found, rent),
     }
     return environment
+
+
+def money(voice: Voice, usd: float) -> str:
+    """US dollars; below one dollar as finely as the data has them."""
+    return voice.money(usd) if usd == 0 or abs(usd) >= 1 else voice.small_money(usd)
+
+
+def money_estimate(voice: Voice, usd: Mapping[str, float]) -> str:
+    """An estimated amount with its interval behind it."""
+    return f"{money(voice, usd['estimate'])} ({span(partial(money, voice), usd)})"
+
+
+def months(voice: Voice, found: Mapping[str, float] | None, rent: object) -> str:
+    """Months until a purchase has paid for itself; without a rent there is nothing to compare."""
+    if found is None:
+        return voice.text(prices.NEVER) if rent else "–"
+    return span(lambda value: voice.number(value, 1), found)
+
+
+def span(write: Callable[[float], str], found: Mapping[str, float]) -> str:
+    """A low and a high value, or the one that they are."""
+    low, high = write(found["low"]), write(found["high"])
+    return low if low == high else f"{low} – {high}"
 
 
 def _name(voice: Voice, kind: str, code: str) -> str:

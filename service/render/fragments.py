@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from service.core.sizing import Note, Sizing
+from service.core.catalogued import Model
+from service.core.sizing import Sizing
 from service.errors import UnknownSection
 from service.i18n import Voice, content_language, voice
 from service.i18n.marking import mark
-from service.i18n.messages import note_text
 from service.render import environments
 from service.render.registry import SECTIONS, Section
+from service.render.spoken import with_messages
 
 __all__ = ["SECTIONS", "Representation", "render", "render_with"]
 
@@ -27,40 +28,57 @@ class Representation(StrEnum):
     MARKDOWN = "text/markdown"
 
 
-def render(section: str, sizing: Sizing | None, catalog: object, language: str, representation: str) -> bytes:
+def render(
+    section: str,
+    sizing: Sizing | None,
+    catalog: object,
+    language: str,
+    representation: str,
+    model: Model | None = None,
+) -> bytes:
     """The section as UTF-8 text.
 
-    sizing: None when the question is about a model alone. language: a tag of LANGUAGES.
+    sizing: None when the question is about a `model` alone. language: a tag of LANGUAGES.
     representation: a media type of Representation. Raises UnknownSection, KeyError for a language and
     ValueError for a media type that do not exist.
     """
-    return render_with(voice(language), section, sizing, catalog, representation)
+    return render_with(voice(language), section, sizing, catalog, representation, model)
 
 
 def render_with(
-    speaker: Voice, section: str, sizing: Sizing | None, catalog: object, representation: str
+    speaker: Voice,
+    section: str,
+    sizing: Sizing | None,
+    catalog: object,
+    representation: str,
+    model: Model | None = None,
 ) -> bytes:
     """As `render`, spoken by the given voice."""
     wanted = Representation(representation)
     found = SECTIONS.get(section)
     if found is None:
         raise UnknownSection(section, tuple(SECTIONS))
-    content = _content(found, sizing, catalog, speaker)
+    content = _content(found, sizing or model, catalog, speaker)
     if wanted is Representation.JSON:
         return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     return _markup(found, content, speaker, wanted).encode()
 
 
-def _content(section: Section, sizing: Sizing | None, catalog: object, speaker: Voice) -> dict[str, Any]:
+def _content(
+    section: Section, subject: Sizing | Model | None, catalog: object, speaker: Voice
+) -> dict[str, Any]:
     """The JSON of a fragment: the section's data, its language and title, and what it says."""
     data: dict[str, Any] = {}
     if section.compute is None or section.say is None:
         said = [speaker.text(_NOT_AVAILABLE)]
-    elif sizing is None:
-        said = [speaker.text(_NEEDS_GPU)]
-    else:
-        data = section.compute(sizing, catalog)
+    elif isinstance(subject, Sizing):
+        data = section.compute(subject, catalog)
         said = section.say(data, speaker)
+    elif subject is not None and section.compute_of_model is not None:
+        data = section.compute_of_model(subject, catalog)
+        said = section.say(data, speaker)
+    else:
+        said = [speaker.text(_NEEDS_GPU)]
     head = {
         "section": section.name,
         "language": content_language(speaker.language.tag),
@@ -68,18 +86,7 @@ def _content(section: Section, sizing: Sizing | None, catalog: object, speaker: 
         "available": bool(data),
         "sentences": said,
     }
-    return {**head, **_with_messages(data, speaker)}
-
-
-def _with_messages(value: Any, speaker: Voice) -> Any:
-    """The same data, a sentence beside the code of every reason and warning."""
-    if isinstance(value, Mapping):
-        if value.keys() == {"code", "parameters"}:
-            return {**value, "message": note_text(speaker, Note(**value))}
-        return {name: _with_messages(item, speaker) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_with_messages(item, speaker) for item in value]
-    return value
+    return {**head, **with_messages(data, speaker)}
 
 
 def _markup(section: Section, content: Mapping[str, Any], speaker: Voice, wanted: Representation) -> str:

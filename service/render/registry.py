@@ -5,12 +5,25 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from service.core.catalogued import Model
 from service.core.sizing import Sizing
 from service.i18n.marking import mark
 from service.i18n.voice import Voice
-from service.render.sections import context, memory, quantizations, scenario, summary
+from service.render.sections import (
+    cloud,
+    context,
+    derivation,
+    finetuning,
+    measurements,
+    memory,
+    quantizations,
+    scenario,
+    speed,
+    summary,
+)
 
 Compute = Callable[[Sizing, object], dict[str, Any]]
+ComputeOfModel = Callable[[Model, object], dict[str, Any]]
 Say = Callable[[Mapping[str, Any], Voice], list[str]]
 
 
@@ -20,6 +33,7 @@ class Section:
 
     needs_gpu: false when it is also part of a report about a model alone.
     compute / say: None while this version of the service does not have the section yet.
+    compute_of_model: the data about a model alone, None where the section needs a sizing.
     """
 
     name: str
@@ -27,6 +41,7 @@ class Section:
     needs_gpu: bool = True
     compute: Compute | None = None
     say: Say | None = None
+    compute_of_model: ComputeOfModel | None = None
 
     @property
     def available(self) -> bool:
@@ -38,16 +53,23 @@ _ALL = (
     Section("summary", mark("Summary"), True, summary.data, summary.sentences),
     Section("scenario", mark("Scenario"), True, scenario.data, scenario.sentences),
     Section("memory", mark("Memory breakdown"), True, memory.data, memory.sentences),
-    Section("speed", mark("Speed")),
+    Section("speed", mark("Speed"), True, speed.data, speed.sentences),
     Section("recommendations", mark("Recommended hardware")),
     Section("commands", mark("Launch commands"), needs_gpu=False),
-    Section("cloud", mark("Cloud price comparison")),
-    Section("finetuning", mark("Fine-tuning")),
+    Section("cloud", mark("Cloud price comparison"), True, cloud.data, cloud.sentences),
+    Section("finetuning", mark("Fine-tuning"), True, finetuning.data, finetuning.sentences),
     Section("diagnosis", mark("Diagnosis")),
     Section("context", mark("Memory by context window"), False, context.data, context.sentences),
     Section("quantizations", mark("Quantizations"), False, quantizations.data, quantizations.sentences),
-    Section("measurements", mark("Measurements"), needs_gpu=False),
-    Section("derivation", mark("Derivation")),
+    Section(
+        "measurements",
+        mark("Measurements"),
+        False,
+        measurements.data,
+        measurements.sentences,
+        measurements.data_of_model,
+    ),
+    Section("derivation", mark("Derivation"), True, derivation.data, derivation.sentences),
     Section("faq", mark("Frequently asked questions")),
     Section("gpus", mark("This model on other GPUs")),
     Section("models", mark("Other models on this GPU")),

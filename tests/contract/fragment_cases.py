@@ -18,7 +18,7 @@ from service.render.fragments import render
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
-SECTIONS = ("summary", "scenario", "memory", "context", "quantizations")
+SECTIONS = ("summary", "scenario", "memory", "speed", "context", "quantizations", "derivation", "cloud", "finetuning")
 MEDIA_TYPES = {"html": "text/html", "md": "text/markdown"}
 SCENARIOS: Mapping[str, Mapping[str, Any]] = {
     "kimi": {

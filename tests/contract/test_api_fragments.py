@@ -3,7 +3,7 @@
 import pytest
 
 QUESTION = {"model": "qwen3-8b", "gpu": "rtx-4090"}
-NOW = ["summary", "scenario", "memory", "context", "quantizations"]
+NOW = ["summary", "scenario", "memory", "speed", "context", "quantizations"]
 MEDIA_TYPES = ["application/json", "text/html", "text/markdown"]
 
 

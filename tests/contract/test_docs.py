@@ -10,6 +10,8 @@ QUESTION = "model=qwen3-8b&gpu=rtx-4090"
 # Paths of the document with a request for each.
 EXAMPLES = {
     "/v1/sizing": f"/v1/sizing?{QUESTION}",
+    "/v1/costs": f"/v1/costs?{QUESTION}",
+    "/v1/finetuning": f"/v1/finetuning?{QUESTION}",
     "/v1/fragments/{section}": f"/v1/fragments/memory?{QUESTION}",
     "/v1/models": "/v1/models",
     "/v1/models/{id}": "/v1/models/qwen3-8b",
@@ -18,6 +20,7 @@ EXAMPLES = {
     "/v1/engines": "/v1/engines",
     "/v1/quantizations": "/v1/quantizations",
     "/v1/offers": "/v1/offers",
+    "/v1/measurements": "/v1/measurements?model=gpt-oss-120b&gpu=h100-80gb-sxm",
     "/v1/languages": "/v1/languages",
     "/v1/sections": "/v1/sections",
     "/openapi.json": "/openapi.json",
@@ -88,11 +91,21 @@ def test_parameters_have_meaning_type_and_example(document):
 
 def test_examples_of_the_document_are_answered(client, document):
     """The examples of bodies work as they stand."""
-    for path in ("/v1/sizing", "/v1/fragments/{section}"):
+    for path in ("/v1/sizing", "/v1/costs", "/v1/finetuning", "/v1/fragments/{section}"):
         body = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
         validator(document, body["schema"]).validate(body["example"])
         answer = client.post(path.replace("{section}", "memory"), json=body["example"])
         assert answer.status_code == 200, answer.get_data(as_text=True)
+
+
+def test_the_example_of_an_inspection_is_answered_as_documented(client, document):
+    """The example of `/v1/models/inspect` works as it stands, and its answer satisfies its schema."""
+    operation = document["paths"]["/v1/models/inspect"]["post"]
+    body = operation["requestBody"]["content"]["application/json"]
+    validator(document, body["schema"]).validate(body["example"])
+    answer = client.post("/v1/models/inspect", json=body["example"])
+    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    validator(document, schema).validate(answer.json)
 
 
 def test_examples_of_parameters_are_within_their_range(document):

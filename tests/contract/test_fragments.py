@@ -12,11 +12,11 @@ import pytest
 
 from service.core.sizing import Note, Sizing, Verdict
 from service.errors import UnknownSection
-from service.i18n import LANGUAGES, Voice, content_language
+from service.i18n import LANGUAGES, Voice, content_language, voice
 from service.render.fragments import SECTIONS, render, render_with
 from service.render.markdown import code, escape
 from tests.contract import fragment_cases
-from tests.contract.fragment_cases import fragment, sized
+from tests.contract.fragment_cases import facts, fragment, sized
 from tests.unit.factories import GIB, make_gpu, make_model, make_plan, make_scenario, make_sizing
 
 ROOT = Path(__file__).parents[2]
@@ -27,15 +27,15 @@ HOSTILE = 'Bad <script>alert("1")</script> & | *x* _y_ `z` [a](javascript:b)\n# 
 
 
 def as_json(sizing: Sizing | None, section: str, language: str = "en") -> dict[str, Any]:
-    return dict(json.loads(render(section, sizing, None, language, "application/json")))
+    return dict(json.loads(render(section, sizing, facts(), language, "application/json")))
 
 
 def as_html(sizing: Sizing | None, section: str, language: str = "en") -> str:
-    return render(section, sizing, None, language, "text/html").decode()
+    return render(section, sizing, facts(), language, "text/html").decode()
 
 
 def as_markdown(sizing: Sizing | None, section: str, language: str = "en") -> str:
-    return render(section, sizing, None, language, "text/markdown").decode()
+    return render(section, sizing, facts(), language, "text/markdown").decode()
 
 
 def texts(html: str) -> list[str]:
@@ -87,7 +87,10 @@ def test_llama_31_8b_keeps_128_kib_a_token():
 
 
 def test_what_does_not_fit_has_no_speed_and_no_price():
+    """Prices of `cloud` belong to other hardware, which runs it."""
     for section in AVAILABLE:
+        if section == "cloud":
+            continue
         shown = " ".join(texts(fragment("kimi", section, "en", "text/html")))
         assert "tok/s" not in shown
         assert "$" not in shown
@@ -163,7 +166,7 @@ def test_every_known_section_answers(section: str, language: str):
         assert answer["language"] == content_language(language)
         assert answer["title"]
         assert answer["sentences"]
-        assert answer["available"] is (section in AVAILABLE and sizing is not None)
+        assert answer["available"] is (SECTIONS[section].available and sizing is not None)
         html = ElementTree.fromstring(as_html(sizing, section, language))
         assert html.attrib == {"class": f"sizing sizing-{section}", "lang": content_language(language)}
         assert as_markdown(sizing, section, language).startswith("## ")
@@ -210,7 +213,7 @@ def strings(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, dict):
         for name, item in value.items():
-            if name not in {"sentences", "title", "message"}:
+            if name not in {"sentences", "message"} and (name != "title" or not isinstance(item, str)):
                 yield from strings(item)
     elif isinstance(value, list):
         for item in value:
@@ -229,18 +232,26 @@ def test_every_number_of_the_html_is_in_the_json(scenario: str, section: str):
     """Bytes shown as GiB, ratios as percent, counts in short words: the same numbers, rounded for print."""
     answer = json.loads(fragment(scenario, section, "en", "application/json"))
     known = [*numbers(answer)]
-    names = {text for text in strings(answer) if re.search(r"\d", text)}
+    # A formula that is no more than a short number is checked like every other number.
+    names = {text for text in strings(answer) if re.search(r"\d", text) and not text.isdigit()}
+    names |= dates(answer)
     scales = (1, 100, 1 / GIB, 1 / 1024, 1 / 2**20, 1e-9, 1e-12)
     shown = []
     for text in texts(fragment(scenario, section, "en", "text/html")):
         shown += re.findall(r"-?\d[\d,]*(?:\.\d+)?", without(text, names))
-    assert len(shown) > 5
+    assert len(shown) > 5 or (scenario, section) == ("kimi", "speed")  # what does not fit has no speed
     for text in shown:
         digits = len(text.partition(".")[2])
         value = float(text.replace(",", ""))
         assert any(
             abs(value - round(number * scale, digits)) < 1e-9 for number in known for scale in scales
         ), text
+
+
+def dates(answer: Any) -> set[str]:
+    """Days of the JSON as a page writes them."""
+    days = {text for text in strings(answer) if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text)}
+    return {voice("en").period(day) for day in days}
 
 
 def hostile() -> Sizing:
@@ -330,10 +341,10 @@ def pseudo_cases() -> Iterator[tuple[str, Sizing]]:
 def test_nothing_is_said_without_a_translation(section: str, sizing: Sizing):
     """In a made-up language, all that stands outside its brackets is data, numbers and unit symbols."""
     voice = Voice(LANGUAGES["en"], Pseudo())
-    answer = json.loads(render_with(voice, section, sizing, None, "application/json"))
-    known = set(strings(answer))
+    answer = json.loads(render_with(voice, section, sizing, facts(), "application/json"))
+    known = set(strings(answer)) | dates(answer)
     for media_type in ("text/html", "text/markdown"):
-        written = render_with(voice, section, sizing, None, media_type).decode()
+        written = render_with(voice, section, sizing, facts(), media_type).decode()
         pieces = texts(written) if media_type == "text/html" else [re.sub(r"\\(.)", r"\1", written)]
         for piece in pieces:
             outside = without(piece, {name for name in known if "⟦" not in name and len(name) > 4})
@@ -373,9 +384,9 @@ def test_warnings_carry_their_sentence():
     warnings = as_json(make_sizing(), "summary", "de")["warnings"]
     assert warnings == [
         {
-            "code": "speed_not_yet_estimated",
+            "code": "estimated_native_weights",
             "parameters": {},
-            "message": "Die Geschwindigkeit wird in dieser Version noch nicht geschätzt.",
+            "message": "Die Größe der Originalgewichte wurde nirgends veröffentlicht; sie ist berechnet.",
         }
     ]
 

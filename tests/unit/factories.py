@@ -139,7 +139,7 @@ def make_sizing(**changes: Any) -> Sizing:
         headroom_bytes=6 * GIB,
         utilization=0.7,
         reasons=(),
-        warnings=(Note("speed_not_yet_estimated"),),
+        warnings=(Note("estimated_native_weights"),),
         limits=Limits(32_768, 4, 32_768, 1),
     )
     return replace(base, **changes)

@@ -18,7 +18,7 @@ MODEL = "models/qwen3-8b.yaml"
 def folder(tmp_path: Path) -> Path:
     """The facts with one model only."""
     (tmp_path / "models").mkdir()
-    for name in (MODEL, "gpus.yaml", "offers.yaml", "engines.yaml", "quantizations.yaml"):
+    for name in (MODEL, "gpus.yaml", "offers.yaml", "costs.yaml", "speed.yaml", "engines.yaml", "quantizations.yaml"):
         shutil.copy(CONFIG / name, tmp_path / name)
     return tmp_path
 
@@ -91,7 +91,9 @@ def test_a_fact_needs_a_source(folder: Path) -> None:
     assert error.value.path == "sources"
 
 
-@pytest.mark.parametrize("file", ["gpus.yaml", "offers.yaml", "engines.yaml", "quantizations.yaml", MODEL])
+@pytest.mark.parametrize(
+    "file", ["gpus.yaml", "offers.yaml", "costs.yaml", "speed.yaml", "engines.yaml", "quantizations.yaml", MODEL]
+)
 def test_a_missing_file_is_named(folder: Path, file: str) -> None:
     """An empty catalog is never served."""
     (folder / file).unlink()

@@ -16,7 +16,9 @@ from service.core.size import size
 from service.core.sizing import Sizing
 
 quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-engines = st.sampled_from([("llama.cpp", "q4_k_m"), ("vllm", "bf16")])
+engines = st.sampled_from(
+    [("llama.cpp", "q4_k_m"), ("vllm", "bf16"), ("mlx", "mlx-4bit"), ("tensorrt-llm", "bf16")]
+)
 contexts = st.integers(1, 262_144)
 # The packed pools of these classes round requests to whole blocks of several kinds; the laws still hold.
 GPU = "b200-180gb"

@@ -45,7 +45,7 @@ def ask(arch: Architecture, max_per_node: int = 8, **parameters: Any) -> Request
 def layout(
     arch: Architecture, quantization: str = "bf16", **parameters: Any
 ) -> tuple[int, int, int, int, int]:
-    count, chosen = choose_layout(ask(arch, **parameters), quantization, splits_layers=False)
+    count, chosen = choose_layout(ask(arch, **parameters), quantization, "vllm", splits_layers=False)
     return count, chosen.tensor, chosen.pipeline, chosen.expert, chosen.data
 
 
@@ -128,7 +128,18 @@ def test_expert_parallelism_needs_experts_and_all_ranks():
 
 def test_layer_splitting_engines_have_no_tensor_degree():
     with pytest.raises(InvalidParameters) as caught:
-        choose_layout(ask(architecture(), gpu_count=2, tensor_parallel=2), "q4_k_m", splits_layers=True)
+        choose_layout(
+            ask(architecture(), gpu_count=2, tensor_parallel=2), "q4_k_m", "llama.cpp", splits_layers=True
+        )
     assert caught.value.errors[0].code == "not_supported_by_engine"
-    count, chosen = choose_layout(ask(architecture(), gpu_count=3), "q4_k_m", splits_layers=True)
+    count, chosen = choose_layout(ask(architecture(), gpu_count=3), "q4_k_m", "llama.cpp", splits_layers=True)
     assert (count, chosen.tensor, chosen.pipeline, chosen.split) == (3, 1, 3, "layer")
+
+
+def test_a_degree_that_no_engine_takes_is_answered_with_the_degrees_of_the_model():
+    """llama.cpp has no tensor degree, and 32 heads do not divide by 3 anywhere: both are said."""
+    with pytest.raises(InvalidParameters) as caught:
+        choose_layout(ask(architecture(), tensor_parallel=3), "q4_k_m", "llama.cpp", splits_layers=True)
+    first, second = caught.value.errors
+    assert (first.code, first.allowed) == ("does_not_divide", (1, 2, 4, 8, 16, 32))
+    assert (second.code, second.allowed) == ("not_supported_by_engine", (1,))

@@ -11,12 +11,10 @@ from service.core.architecture.parse import parse
 from service.core.architecture.tensors import Tensor, TensorClass
 from service.core.engines.base import Engine
 from service.core.engines.llama_cpp import ENGINE
-from service.core.engines.llama_cpp.budget import usable_bytes
 from service.core.engines.llama_cpp.plan import plan_with
 from service.core.engines.llama_cpp.shares import shares
 from service.core.engines.llama_cpp.split import devices, offload
 from service.core.evidence import Evidence
-from service.core.hardware import GpuKind, Platform
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan
 from service.core.weights.formats import Family
@@ -255,36 +253,6 @@ def test_narrow_heads_take_no_block_types() -> None:
     asked = make_scenario(model=model, kv_cache_dtype="q8_0", kv_cache_dtype_v="q8_0")
     codes = [note.code for note in plan_with(asked, table(1), None).refusals]
     assert codes == ["kv_type_needs_wider_heads"]
-
-
-@pytest.mark.parametrize(
-    ("platform", "usable"),
-    [
-        (Platform.LINUX_SERVER, 23 * GIB),
-        (Platform.LINUX_DESKTOP, 23 * GIB - GIB // 2),
-        (Platform.WINDOWS, 24 * GIB - 24 * GIB // 10),
-        (Platform.MACOS, 16 * GIB),
-    ],
-)
-def test_what_a_platform_leaves_of_24_gib(platform: Platform, usable: int) -> None:
-    """Margin of --fit, a desktop, WDDM's tenth, Metal's two thirds."""
-    assert usable_bytes(make_gpu(), platform) == usable
-    assert usable_bytes(make_gpu(), platform, reserved_bytes=GIB) == usable - GIB
-
-
-def test_unified_memory_gives_its_share() -> None:
-    """A machine with a stated fraction gives that, a large Mac three quarters."""
-    unified = make_gpu(kind=GpuKind.UNIFIED, memory_bytes=128 * GIB, unified_usable_fraction=0.5)
-    assert usable_bytes(unified, Platform.LINUX_SERVER) == 64 * GIB
-    mac = make_gpu(kind=GpuKind.UNIFIED, memory_bytes=128 * GIB)
-    assert usable_bytes(mac, Platform.MACOS) == 96 * GIB
-
-
-def test_unknown_memory_stays_unknown() -> None:
-    """No figure is made up for a GPU without documented memory, or one that was never sold."""
-    assert usable_bytes(make_gpu(memory_bytes=None), Platform.LINUX_SERVER) is None
-    assert usable_bytes(make_gpu(exists=False), Platform.LINUX_SERVER) is None
-    assert usable_bytes(make_gpu(), Platform.LINUX_SERVER, reserved_bytes=99 * GIB) == 0
 
 
 def test_native_is_what_gguf_keeps_unchanged() -> None:

@@ -45,7 +45,7 @@ def gpu_document(gpu: Gpu, catalog: Catalog) -> dict[str, Any]:
         "price_usd": gpu.price_usd,
         "engines": [asdict(engine) for engine in gpu.engines],
         "platforms": list(platforms(gpu)),
-        "offers": [offer_document(number, o) for number, o in numbered_offers(catalog) if o.gpu == gpu.id],
+        "offers": [offer_document(offer) for offer in catalog.offers_for(gpu.id)],
         "notes": gpu.notes,
         "sources": list(gpu.sources),
     }
@@ -72,15 +72,6 @@ def quantization_document(quantization: Quantization) -> dict[str, Any]:
     return asdict(quantization)
 
 
-def numbered_offers(catalog: Catalog) -> list[tuple[int, Offer]]:
-    """Offers with their place in the file, which makes their id."""
-    return list(enumerate(catalog.offers, start=1))
-
-
-def offer_document(number: int, offer: Offer) -> dict[str, Any]:
+def offer_document(offer: Offer) -> dict[str, Any]:
     """A rental price; the id is its place in the list of this data digest."""
-    return {
-        "id": f"offer-{number}",
-        **asdict(offer),
-        "usd_per_gpu_hour": offer.usd_per_gpu_hour,
-    }
+    return {**asdict(offer), "usd_per_gpu_hour": offer.usd_per_gpu_hour}

@@ -1,23 +1,36 @@
 """A sizing as JSON: the core answer of the API."""
 
+from collections.abc import Mapping, Sequence
+
 from service.api.documents.notes import told
+from service.api.documents.trace import traced
 from service.core.engines import ENGINES
 from service.core.request import PARAMETERS
 from service.core.scenario import DEGREES, Scenario
 from service.core.sizing import EnginePlan, Note, Sizing
+from service.core.speed.result import Speed, Withheld
 from service.i18n import Voice
 from service.render.amounts import amount, evidence, fit, limits, maybe_amount, terms
+from service.render.speeds import block
+from service.render.spoken import with_messages
 from service.version import VERSION
-
-_NOT_YET = (Note("speed_not_yet_estimated"), Note("cost_not_yet_estimated"))
-_NO_DERIVATION = Note("derivation_not_available")
 
 
 def sizing_document(
-    sizing: Sizing, data_digest: str, voice: Voice, explain: bool | None
+    sizing: Sizing,
+    data_digest: str,
+    voice: Voice,
+    explain: bool | None,
+    measured: Sequence[Mapping[str, object]] = (),
+    cost: Mapping[str, object] | None = None,
+    speed: Speed | Withheld | None = None,
 ) -> dict[str, object]:
-    """The whole answer. explain: None when the caller did not ask."""
-    warnings = (*sizing.warnings, *_NOT_YET, *((_NO_DERIVATION,) if explain else ()))
+    """The whole answer. explain: None when the caller did not ask.
+
+    measured: the closest real records. cost: of the sized hardware; None unless it runs.
+    speed: with its notes, or what stands in for it.
+    """
+    warnings = (*sizing.warnings, *_of_speed(speed))
     document: dict[str, object] = {
         "scenario": scenario_document(sizing.scenario, voice.language.tag, explain),
         "model": _model(sizing.scenario),
@@ -26,16 +39,23 @@ def sizing_document(
         "per_gpu": terms(sizing.plan.fullest),
         "fit": _fit(sizing, voice),
         "limits": limits(sizing),
-        "speed": None,
-        "cost": None,
-        "measured": [],
+        "speed": with_messages(block(speed), voice) if isinstance(speed, Speed) else None,
+        "cost": with_messages(cost, voice),
+        "measured": list(measured),
         "warnings": told(warnings, voice),
         "evidence": evidence(sizing.plan),
         "versions": versions(sizing.scenario.engine, data_digest),
     }
     if explain:
-        document["trace"] = []
+        document["trace"] = traced(sizing, voice)
     return document
+
+
+def _of_speed(speed: Speed | Withheld | None) -> tuple[Note, ...]:
+    """What is to be said of a speed, and of one that is missing."""
+    if speed is None:
+        return ()
+    return speed.notes if isinstance(speed, Speed) else speed.reasons
 
 
 def scenario_document(scenario: Scenario, language: str, explain: bool | None) -> dict[str, object]:

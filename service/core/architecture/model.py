@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from service.core.architecture.caches import Cache, IndexCache, RecurrentState
 from service.core.architecture.tensors import Tensor, TensorClass
+from service.core.notes import Note
 
 
 class LayerKind(StrEnum):
@@ -94,7 +95,8 @@ class Architecture:
     vision: the vision (and audio) tower with its projector, in llama.cpp a file of its own.
     tied: the output matrix is the input embedding, stored once.
     gguf_architecture: llama.cpp's `general.architecture`, None when llama.cpp has none.
-    activation_width: widest intermediate of one token, by engine formulas (sizing-model 3.1, 3.3).
+    generic: not read by a parser of its own class. remarks: what of the config was not understood, and in
+      which direction that errs.
     """
 
     engine_class: str  # config.json architectures[0], as engines register it
@@ -116,6 +118,11 @@ class Architecture:
     native: NativeFormat = NativeFormat("bf16")
     parallel_dimensions: tuple[ParallelDimension, ...] = ()
     state_dtype: str | None = None  # mamba_ssm_dtype of the config, None = engine's own default
+    generic: bool = False
+    remarks: tuple[Note, ...] = ()
+    # num_hidden_layers and hidden_size of the published vision_config, None where it has no such field
+    vision_config: tuple[int | None, int | None] | None = None
+    kv_cache_dtype: str | None = None  # that the checkpoint's quantization declares: `fp8`
 
     def text_tensors(self) -> Iterator[Tensor]:
         """Every tensor of the text model, layers repeated as often as they occur; no MTP, no vision."""

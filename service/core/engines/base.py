@@ -1,11 +1,12 @@
 """The one shape that every engine module has."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from service.core.architecture.model import Architecture
 from service.core.evidence import Evidence
 from service.core.hardware import Gpu
+from service.core.request import Request
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Note
 from service.core.weights.table import WeightTable
@@ -33,6 +34,7 @@ class Engine(Protocol):
     kv_dtypes: values of kv_cache_dtype beside `auto`.
     separate_value_dtype: K and V may have different types. splits_layers: several GPUs share the model by
     whole layers (llama.cpp family, MLX), not by tensors. offloads: cpu_offload_percent is possible.
+    An engine may also derive its figures step by step: `service.core.derivation.explained.Explains`.
     modelled: false while another engine's allocation stands in for its own.
     """
 
@@ -81,6 +83,24 @@ class Engine(Protocol):
 
         limits: false leaves the largest context and the most sequences out, which cost a search.
         """
+        ...
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """An engine with a default that depends on the whole scenario; the method is optional for an engine."""
+
+    def settle(self, scenario: Scenario) -> Scenario:
+        """The scenario with such defaults replaced by the engine's own values."""
+        ...
+
+
+@runtime_checkable
+class Reads(Protocol):
+    """An engine whose users name a layout otherwise than the API does; the method is optional."""
+
+    def read(self, request: Request) -> Request:
+        """The request with the degrees of such a layout in the API's sense."""
         ...
 
 

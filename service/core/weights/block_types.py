@@ -1,7 +1,7 @@
 """GGML's storage types: how many elements a block holds and how many bytes it takes."""
 
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from math import prod
 
 
@@ -79,7 +79,7 @@ FALLBACKS = {
 }
 
 
-@cache
+@lru_cache(maxsize=2**16)
 def fitting(chosen: GgmlType, row_length: int) -> GgmlType:
     """The chosen type, or what takes its place for rows that it cannot hold; F16 when nothing else does."""
     if chosen.fits(row_length):

@@ -1,7 +1,7 @@
 """The tensors of a GGUF file with their bytes."""
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 
 from service.core.architecture.model import Architecture, Layer
 from service.core.architecture.tensors import Tensor
@@ -14,7 +14,7 @@ from service.core.weights.table import Weighed
 
 _SIXTEEN = {"bf16": GgmlType.BF16, "fp16": GgmlType.F16}
 
-_bytes = cache(tensor_bytes)
+_bytes = lru_cache(maxsize=2**16)(tensor_bytes)
 
 
 def weigh_gguf(

@@ -6,7 +6,7 @@ Source: llama.cpp src/llama-quant.cpp, llama_tensor_get_type_impl.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 
 from service.core.weights.block_types import GgmlType
 
@@ -25,7 +25,7 @@ class Category(Enum):
     OTHER = ()
 
 
-@cache
+@lru_cache(maxsize=2**16)
 def category(role: str, layer: int | None) -> Category:
     """The category of a role; output and embedding match as whole names, the others inside a layer."""
     for kind in Category:

@@ -1,7 +1,7 @@
 """What llama.cpp's converter writes before quantization, and which tensors llama-quantize leaves alone."""
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 
 from service.core.architecture.tensors import Dtype, Tensor, TensorClass
 from service.core.weights.block_types import GgmlType
@@ -65,14 +65,14 @@ _FP8_AS_Q8_0: Mapping[str, frozenset[TensorClass]] = {
 }
 
 
-@cache
+@lru_cache(maxsize=2**16)
 def dimensions(shape: tuple[int, ...]) -> int:
     """GGML's number of dimensions: leading ones do not count (ggml_n_dims), and there is at least one."""
     leading = next((i for i, size in enumerate(shape) if size != 1), len(shape) - 1)
     return len(shape) - leading
 
 
-@cache
+@lru_cache(maxsize=2**16)
 def quantizable(role: str, shape: tuple[int, ...], architecture: str | None) -> bool:
     """Whether llama-quantize may change the tensor (src/llama-quant.cpp tensor_allows_quantization)."""
     if dimensions(shape) < 2 or not role.endswith("weight"):

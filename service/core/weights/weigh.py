@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 
+from service.core.architecture.generic import GENERIC_SOURCE
 from service.core.architecture.model import Architecture
 from service.core.architecture.tensors import Tensor
 from service.core.catalogued import Model
@@ -24,7 +25,7 @@ _AGREES = 1000  # a computed checkpoint within 1/1000 of the published bytes con
 _CONFIRMED = "checkpoint size on record, confirmed tensor by tensor from the config"
 _SPREAD = "checkpoint size on record, spread over the tensors of the config"
 
-_bytes = cache(encoded_bytes)
+_bytes = lru_cache(maxsize=2**16)(encoded_bytes)  # shapes are also those of posted configs
 
 
 class _Identity:
@@ -61,10 +62,10 @@ def weigh(
     config states) spread over the tensors; one that disagrees is scaled and says so. A format other than
     `native` that only shares its name keeps its computed bytes when they disagree.
     """
-    return _weigh(_Identity(model), quantization, mtp, vision, family, unused_kv)
+    weighed = _catalogued if model.catalogued else _described
+    return weighed(_Identity(model), quantization, mtp, vision, family, unused_kv)
 
 
-@lru_cache(maxsize=512)
 def _weigh(
     key: _Identity, quantization: str, mtp: bool, vision: bool, family: Family | None, unused_kv: bool
 ) -> WeightTable:
@@ -80,6 +81,10 @@ def _weigh(
     if is_native(chosen, model.architecture) and model.native_bytes is not None:
         return _reconciled(model, chosen, table, model.native_bytes)
     return table
+
+
+_catalogued = lru_cache(maxsize=512)(_weigh)
+_described = lru_cache(maxsize=16)(_weigh)  # one request asks for a table many times, the next for another
 
 
 def weigh_architecture(
@@ -104,6 +109,8 @@ def weigh_architecture(
             raise ValueError(f"{quantization} is a GGUF format")
         tensors = _weigh_checkpoint(architecture, _encoder(chosen, architecture), mtp=mtp)
         evidence, source = _evidence(chosen, architecture), chosen.source
+    if architecture.generic:
+        evidence, source = Evidence.ESTIMATE, f"{source}; {GENERIC_SOURCE}"
     if vision:
         tensors += tuple(_weighed(t, None, unquantized) for t in architecture.vision if t.in_checkpoint)
     return WeightTable(
@@ -199,5 +206,5 @@ def _reconciled(model: Model, chosen: Format, table: WeightTable, published: int
         tensors=scaled_to(total, table.tensors) if total != table.total_bytes else table.tensors,
         total_bytes=total,
         evidence=model.native_evidence,
-        source=_CONFIRMED if agrees else _SPREAD,
+        source=model.native_source or (_CONFIRMED if agrees else _SPREAD),
     )

@@ -17,6 +17,7 @@ PARAMETER_CODES: Mapping[str, str] = {
     "not_a_boolean": mark("“%(parameter)s” must be true or false."),
     "not_a_string": mark("“%(parameter)s” must be a text."),
     "not_an_object": mark("“%(parameter)s” must be a JSON object."),
+    "not_gguf": mark("“%(parameter)s” is not the beginning of a GGUF file of version 2 or 3."),
     "empty": mark("“%(parameter)s” must not be empty."),
     "too_long": mark("“%(parameter)s” is too long."),
     "malformed": mark("“%(parameter)s” does not have the expected form."),

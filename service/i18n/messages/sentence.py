@@ -36,6 +36,8 @@ def localized(voice: Voice, name: str, value: object) -> str:
     if isinstance(value, int | float):
         return _number(voice, name, value)
     if isinstance(value, list | tuple | set | frozenset):
+        if name == "fields":
+            return voice.list([str(item) for item in value])
         return voice.choices([localized(voice, "", item) for item in value])
     return str(value)
 

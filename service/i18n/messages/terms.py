@@ -95,6 +95,10 @@ PARAMETERS: Mapping[str, str] = {
 }
 UNITS: Mapping[str, str] = {
     "tokens": mark("tokens"),
+    "layers": mark("layers"),
+    "elements": mark("elements"),
+    "heads": mark("heads"),
+    "blocks": mark("blocks"),
     "gpus": mark("GPUs"),
     "sequences": mark("sequences"),
     "ways": mark("ways"),

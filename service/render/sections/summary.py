@@ -129,6 +129,4 @@ def _limits(data: Mapping[str, Any], voice: Voice) -> list[str]:
     context, sequences = limits["max_context_tokens"], limits["max_concurrent_sequences"]
     if verdict in _FITTING and context and sequences:
         said.append(voice.plural(*_MOST, sequences, context=voice.integer(context)))
-    if verdict in _FITTING:
-        said.append(note_text(voice, Note("speed_not_yet_estimated")))
     return said

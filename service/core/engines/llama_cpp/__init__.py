@@ -1,14 +1,17 @@
 """llama.cpp (llama-server): GGUF weights, layer split, whole cache allocated at start."""
 
 from service.core.architecture.model import Architecture
+from service.core.derivation.explained import Explained
+from service.core.derivation.steps import Trace
 from service.core.engines.base import EngineDefaults
+from service.core.engines.llama_cpp.explain import explain
 from service.core.engines.llama_cpp.formats import FORMATS, loads_native
 from service.core.engines.llama_cpp.kv_types import KV_TYPES
 from service.core.engines.llama_cpp.plan import plan
 from service.core.engines.llama_cpp.pool import DEFAULT_MICRO_BATCH
 from service.core.hardware import Gpu
 from service.core.scenario import Scenario
-from service.core.sizing import EnginePlan
+from service.core.sizing import EnginePlan, Sizing
 
 
 class LlamaCpp:
@@ -48,6 +51,10 @@ class LlamaCpp:
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """The allocation for a scenario, whatever the GPU holds."""
         return plan(scenario, limits=limits)
+
+    def explain(self, sizing: Sizing, trace: Trace) -> Explained:
+        """The steps behind the plan."""
+        return explain(sizing, trace)
 
 
 ENGINE = LlamaCpp()

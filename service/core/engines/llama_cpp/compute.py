@@ -47,7 +47,7 @@ def compute_bytes(graph: Graph, pool: Pool, outputs: int, copies: int = 1) -> in
     inputs = _mask_bytes(graph, pool) * copies
     if copies > 1:
         inputs += copies * _F32 * pool.micro_batch * graph.architecture.hidden_size
-    widest = int(_F32 * pool.micro_batch * _values(graph, pool))
+    widest = int(_F32 * pool.micro_batch * values_per_token(graph, pool))
     tail = _F32 * (outputs * graph.architecture.vocabulary + pool.micro_batch * graph.stages.logits)
     return max(inputs + widest, tail)
 
@@ -55,10 +55,10 @@ def compute_bytes(graph: Graph, pool: Pool, outputs: int, copies: int = 1) -> in
 def _mask_bytes(graph: Graph, pool: Pool) -> int:
     """The attention masks: one over the full cells, one over the window cells, f16 with flash attention."""
     element = _F16 if pool.flash_attention else _F32
-    return pool.micro_batch * element * (pool.stream_cells + _window_mask_cells(graph, pool))
+    return pool.micro_batch * element * (pool.stream_cells + window_mask_cells(graph, pool))
 
 
-def _window_mask_cells(graph: Graph, pool: Pool) -> int:
+def window_mask_cells(graph: Graph, pool: Pool) -> int:
     """Cells of the widest window; a model's own figure for DeepSeek V4 has this mask inside already."""
     wanted = [0]
     for layer in graph.stages.layers:
@@ -76,7 +76,7 @@ def _window(layer: Layer) -> int | None:
     return layer.cache.window if isinstance(layer.cache, CompressedCache) else None
 
 
-def _values(graph: Graph, pool: Pool) -> float:
+def values_per_token(graph: Graph, pool: Pool) -> float:
     """f32 values a token at the widest stage."""
     by_sequence = sequence_values(graph.stages, graph.architecture, pool)
     values = max(_recorded(graph, pool), by_sequence)

@@ -45,7 +45,7 @@ _ROWS: dict[IndexScheme, Callable[[Layer, str, str], int]] = {
 _SPARSE_ROWS = frozenset({IndexScheme.SUMMARY, IndexScheme.COMPRESSED})
 
 
-def _tokens_per_row(layer: Layer) -> int:
+def tokens_per_row(layer: Layer) -> int:
     """Tokens that one row of the index cache stands for."""
     assert layer.index is not None
     if layer.index.scheme not in _SPARSE_ROWS:
@@ -55,7 +55,7 @@ def _tokens_per_row(layer: Layer) -> int:
     return layer.index.tokens_per_key
 
 
-def _is_kept(layer: Layer) -> bool:
+def is_kept(layer: Layer) -> bool:
     """Whether llama.cpp allocates the layer's index at all.
 
     Its minimax-m3 keeps an index only on the layers with experts (the dense ones come first and use none).
@@ -67,16 +67,24 @@ def _is_kept(layer: Layer) -> bool:
     return True
 
 
+def index_row_bytes(layer: Layer, type_k: str, type_v: str) -> int:
+    """Bytes of one row of the layer's index cache; 0 where llama.cpp keeps none."""
+    if not is_kept(layer):
+        return 0
+    assert layer.index is not None
+    return _ROWS[layer.index.scheme](layer, type_k, type_v)
+
+
 def index_bytes(layer: Layer, pool: Pool) -> int:
     """Bytes of the layer's index cache over all streams; 0 without an index.
 
     Compressed indexes (DeepSeek V4) have a stream for each sequence also when the pool is unified.
     """
-    if not _is_kept(layer):
+    if not is_kept(layer):
         return 0
     assert layer.index is not None
     row = _ROWS[layer.index.scheme](layer, pool.type_k, pool.type_v)
-    per_row = _tokens_per_row(layer)
+    per_row = tokens_per_row(layer)
     if per_row == 1 and layer.index.scheme is not IndexScheme.COMPRESSED:
         return pool.cells * row
     cells = pad(ceil_div(pool.stream_cells, per_row), CELL_MULTIPLE)
@@ -86,7 +94,7 @@ def index_bytes(layer: Layer, pool: Pool) -> int:
 
 def index_bytes_per_token(layer: Layer, type_k: str, type_v: str) -> Fraction:
     """What one more token of a sequence adds to the layer's index."""
-    if not _is_kept(layer):
+    if not is_kept(layer):
         return Fraction(0)
     assert layer.index is not None
-    return Fraction(_ROWS[layer.index.scheme](layer, type_k, type_v), _tokens_per_row(layer))
+    return Fraction(_ROWS[layer.index.scheme](layer, type_k, type_v), tokens_per_row(layer))

@@ -29,6 +29,11 @@ def row_bytes(cache_type: str, elements: int) -> int:
     return ceil_div(elements, block) * size
 
 
+def block_layout(cache_type: str) -> tuple[int, int]:
+    """Elements and bytes of one block of the type; plain types have blocks of one element."""
+    return _BLOCKS[cache_type]
+
+
 def fits_blocks(cache_type: str, head_dim: int) -> bool:
     """Whether llama.cpp takes the type for heads of this width, which its block must divide."""
     return head_dim % _BLOCKS[cache_type][0] == 0

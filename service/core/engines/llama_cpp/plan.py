@@ -1,13 +1,13 @@
 """llama.cpp's allocation for a scenario (llama-server, everything reserved at start)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from service.core.architecture.caches import KeyValueCache
 from service.core.architecture.model import Architecture, Layer
 from service.core.engines.base import weight_notes
-from service.core.engines.llama_cpp.budget import context_bytes, usable_bytes
 from service.core.engines.llama_cpp.cache import kv_bytes_per_token, window_bytes_per_sequence
 from service.core.engines.llama_cpp.compute import graph
 from service.core.engines.llama_cpp.kv_types import fits_blocks
@@ -18,6 +18,7 @@ from service.core.engines.llama_cpp.pool import Pool, pool
 from service.core.engines.llama_cpp.shares import Shares, shares
 from service.core.engines.llama_cpp.split import Offload, devices, offload
 from service.core.engines.llama_cpp.state import state_bytes
+from service.core.engines.platforms import Allowance, allowance, context_bytes
 from service.core.evidence import Evidence
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Note, Rank, Sourced
@@ -26,10 +27,31 @@ from service.core.weights.table import WeightTable
 from service.core.weights.weigh import weigh
 
 
+class Arrangement(NamedTuple):
+    """Weights by place, what moves to the host, the load of the devices, (context, sequences) -> pool."""
+
+    placed: Shares
+    moved: Offload
+    load: Load
+    make_pool: Callable[[int, int], Pool]
+
+
 def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     """Weights, cache, state and buffers on every GPU, and what the host keeps."""
-    usable = usable_bytes(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
-    return plan_with(scenario, weights(scenario), usable, limits=limits)
+    allowed = allowance(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
+    return plan_within(scenario, weights(scenario), allowed, limits=limits)
+
+
+def plan_within(
+    scenario: Scenario, table: WeightTable, allowed: Allowance, *, limits: bool = True
+) -> EnginePlan:
+    """The plan inside what the platform allows, which carries its evidence and its notes."""
+    planned = plan_with(scenario, table, allowed.bytes, limits=limits)
+    return replace(
+        planned,
+        evidence={**planned.evidence, "usable": allowed.sourced},
+        warnings=(*planned.warnings, *allowed.notes),
+    )
 
 
 def weights(scenario: Scenario) -> WeightTable:
@@ -52,13 +74,8 @@ def plan_with(
 ) -> EnginePlan:
     """The plan for given weights and bytes that each GPU offers; what engines built on llama.cpp share."""
     architecture = scenario.model.architecture
-    placed = shares(table)
-    layers = _layers(architecture, len(placed.layers))
-    moved = offload(placed, scenario.cpu_offload_percent)
-    load = _load(scenario, layers, placed, moved)
-    rollback = scenario.speculative_tokens if load.drafting else 0
-    make_pool = partial(_pool, scenario, rollback)
     context, sequences = scenario.context_tokens, scenario.concurrent_sequences
+    placed, moved, load, make_pool = arrange(scenario, table)
     asked = make_pool(context, sequences)
     limit = None if usable is None or not limits else reach(load, usable, make_pool, context, sequences)
     return EnginePlan(
@@ -76,6 +93,16 @@ def plan_with(
         warnings=weight_notes(table),
         refusals=_refusals(scenario),
     )
+
+
+def arrange(scenario: Scenario, table: WeightTable) -> Arrangement:
+    """Where llama.cpp puts the weights, and what decides the rest."""
+    placed = shares(table)
+    layers = _layers(scenario.model.architecture, len(placed.layers))
+    moved = offload(placed, scenario.cpu_offload_percent)
+    load = _load(scenario, layers, placed, moved)
+    rollback = scenario.speculative_tokens if load.drafting else 0
+    return Arrangement(placed, moved, load, partial(_pool, scenario, rollback))
 
 
 def _layers(architecture: Architecture, count: int) -> tuple[Layer, ...]:
@@ -129,7 +156,7 @@ def _evidence(table: WeightTable, load: Load) -> Mapping[str, Sourced]:
         "kv_cache": Sourced(exact, "llama.cpp src/llama-kv-cache.cpp"),
         "recurrent_state": Sourced(exact, "llama.cpp src/llama-memory-recurrent.cpp"),
         "compute_buffers": _compute_evidence(load),
-        "usable": Sourced(Evidence.ESTIMATE, "driver total less the default margin of llama.cpp --fit"),
+        "usable": Sourced(Evidence.ESTIMATE, "a limit that the caller set"),
         "runtime_overhead": Sourced(
             Evidence.ESTIMATE, "memory breakdown of llama.cpp PR 15860, reserve of Ollama"
         ),

@@ -3,15 +3,18 @@
 from dataclasses import dataclass
 
 from service.core.architecture.model import Architecture
+from service.core.derivation.explained import Explained
+from service.core.derivation.steps import Trace
 from service.core.engines.base import EngineDefaults
 from service.core.engines.vllm.budget import UTILIZATION
 from service.core.engines.vllm.buffers import batch_defaults
 from service.core.engines.vllm.dtypes import KV_DTYPES, auto_dtype
+from service.core.engines.vllm.explain import explain
 from service.core.engines.vllm.generation import generation
 from service.core.engines.vllm.plan import plan
 from service.core.hardware import Gpu
 from service.core.scenario import Scenario
-from service.core.sizing import EnginePlan
+from service.core.sizing import EnginePlan, Sizing
 
 _FORMATS = frozenset(
     {"native", "bf16", "fp16", "fp8", "int8", "awq-int4", "gptq-int4", "mxfp4", "nvfp4", "bnb-nf4"}
@@ -57,6 +60,10 @@ class VLLM:
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """The allocation for a scenario, computed whatever the verdict."""
         return plan(scenario, limits=limits)
+
+    def explain(self, sizing: Sizing, trace: Trace) -> Explained:
+        """The steps behind the plan."""
+        return explain(sizing, trace)
 
 
 ENGINE = VLLM()

@@ -20,9 +20,14 @@ UTILIZATION = 0.92  # default of --gpu-memory-utilization
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A rank of one pipeline stage. workspace_per_token: buffer bytes for each token of the context."""
+    """A rank of one pipeline stage.
+
+    loaded_buffers: what loading adds to the weights. workspace_per_token: buffer bytes for each token of the
+    context.
+    """
 
     weights: int
+    loaded_buffers: int
     activations: Activations
     fixed_buffers: int
     workspace_per_token: int
@@ -32,21 +37,20 @@ class Stage:
     def buffers(self, context_tokens: int, sequences: int) -> int:
         """Compute buffers at a maximum context and number of sequences."""
         workspace = self.workspace_per_token * context_tokens
-        return self.activations.peak(sequences) + self.fixed_buffers + workspace
+        fixed = self.loaded_buffers + self.fixed_buffers
+        return self.activations.peak(sequences) + fixed + workspace
 
     def memory(self, context_tokens: int, sequences: int) -> Memory:
         """The terms of this rank for `sequences` of `context_tokens`.
 
-        The pool is one, so its bytes are divided by who takes the blocks: groups of attention layers (index
-        keys and windows included) are kv_cache; groups of recurrent layers, and the running compressors of
-        DeepSeek V4, are recurrent_state, in whole padded pages and all copies that the engine reserves.
-        The null block that vLLM holds back is runtime overhead.
+        The pool is one, and kv_cache is all that the sequences reserve of it: keys, values, index keys and
+        windows, and the pages of recurrent layers and running compressors beside them. recurrent_state is
+        therefore 0 here. The null block that vLLM holds back is runtime overhead.
         """
         block = self.demand.bytes_per_block
         return Memory(
             weights=self.weights,
-            kv_cache=block * self.demand.blocks(context_tokens, sequences, constant=False),
-            recurrent_state=block * self.demand.blocks(context_tokens, sequences, constant=True),
+            kv_cache=block * self.demand.blocks(context_tokens, sequences),
             compute_buffers=self.buffers(context_tokens, sequences),
             runtime_overhead=self.overhead + block,
         )
@@ -57,9 +61,14 @@ def binding(stages: Iterable[Stage]) -> tuple[Stage, ...]:
     fullest: dict[Demand, Stage] = {}
     for stage in stages:
         known = fullest.get(stage.demand)
-        if known is None or stage.weights + stage.fixed_buffers > known.weights + known.fixed_buffers:
+        if known is None or _fixed(stage) > _fixed(known):
             fullest[stage.demand] = stage
     return tuple(fullest.values())
+
+
+def _fixed(stage: Stage) -> int:
+    """Bytes of a stage that depend on neither context nor sequences."""
+    return stage.weights + stage.loaded_buffers + stage.fixed_buffers
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,28 +1,39 @@
 """What vLLM needs beside weights and block pool: activations, workspaces, CUDA graphs, runtime.
 
 Sources: vLLM 0.33.0 v1/worker/gpu_worker.py determine_available_memory, engine/arg_utils.py
-get_batch_defaults; NVIDIA aiconfigurator 0.12.0 base_backend._get_memory_usage for runtime and NCCL;
-CUDA-graph estimates printed in public vLLM issues since 0.21 (0.13 to 0.64 GiB).
+get_batch_defaults; NVIDIA aiconfigurator 0.12.0 base_backend._get_memory_usage for NCCL; what vLLM printed in
+public issues (docs/accuracy.md): CUDA-graph estimates since 0.21 are 0.13 to 0.64 GiB.
 """
 
 from dataclasses import dataclass
+from math import sqrt
 
 from service.core.architecture.caches import LatentCache
 from service.core.architecture.model import Architecture
 from service.core.hardware import Gpu
-from service.core.identity import ByIdentity
 from service.core.scenario import Layout
 from service.core.units import GIB, MIB
 
-# A kernel's latent up-projections are copied as bf16 W_UK and W_UV after loading.
-_ABSORBED_ROLES = frozenset({"attn_k_b.weight", "attn_v_b.weight"})
 _LARGE_GPU = 160 * GIB
 _SERVER_GPU = 70 * GIB
 _GB10_CAPABILITY = 121
-_SAMPLER_BYTES = 2 + 4 + 4  # a logit in bf16 and two f32 copies of it
-_SLACK_PERCENT = 110
+# A logit in bf16, its f32 copy, an int32 count for penalties (v1/worker/gpu/sample/sampler.py, penalties.py).
+_SAMPLER_BYTES = 2 + 4 + 4
+# A tower like SigLIP So400m or Qwen's (27 layers of 1,152 and 4,304): q, k, v, and both sides of
+# the activation. Other towers are scaled by the square root of their parameters.
+_TOWER_WIDTH = 3 * 1152 + 2 * 4304
+_TOWER_PARAMETERS = 411_466_608
+_PATCHES_PER_TOKEN = 4
+_ENCODER_ROLE = "vision.encoder"
+# Longest image of Qwen's preprocessors: 16,777,216 pixels, a token for 32 x 32.
+_LONGEST_IMAGE = 16_384
+_DYNAMIC_CLASSES = ("Qwen3_5", "Qwen4Exp")
 _CUDA_GRAPHS = GIB // 2
-_RUNTIME = 55 * GIB // 100
+# CUDA reports less than the driver, and vLLM takes its share of that: 430 to 500 MiB less on RTX 3090, H100,
+# RTX 5090 and RTX PRO 4500 (vLLM issue 10517, pull requests 10511 and 51590). What torch does not count was
+# 0.07 to 0.35 GiB on one GPU.
+DRIVER_RESERVE = 450 * MIB
+_NON_TORCH = 256 * MIB
 _NCCL_MIB = ((8, 392), (4, 392), (2, 342))
 _SPARSE_WORKSPACE_ROWS = 5
 
@@ -38,71 +49,81 @@ def batch_defaults(gpu: Gpu) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Activations:
-    """Peak of the profiling step on one rank: the wider of a layer and the sampler.
+    """Peak of the profiling run on one rank: the widest of a layer, the sampler and the vision tower.
 
-    layer: bytes of the widest layer. sampler: bytes for each sequence. sequences: max_num_seqs, raised when
-    more are asked for.
+    layer, vision: bytes. sampler: bytes for each sequence. sequences: max_num_seqs, raised when more are
+    asked for.
     """
 
     layer: int
     sampler: int
     sequences: int
+    vision: int = 0
 
     def peak(self, sequences: int) -> int:
-        """Bytes with `sequences` at once, 10 % of slack included."""
-        sampler = max(self.sequences, sequences) * self.sampler
-        return max(self.layer, sampler) * _SLACK_PERCENT // 100
+        """Bytes with `sequences` at once."""
+        return max(self.layer, self.vision, max(self.sequences, sequences) * self.sampler)
 
 
-def activations(architecture: Architecture, layout: Layout, gpu: Gpu, tokens: int) -> Activations:
-    """Activations of a step of `tokens`; intermediates are 16-bit, multimodal profiling is not included."""
+def activations(
+    architecture: Architecture, layout: Layout, gpu: Gpu, tokens: int, *, vision: bool = False
+) -> Activations:
+    """Activations of the profiling run with `tokens` at once; intermediates are 16-bit.
+
+    vision: the tower is loaded, hence profiled (v1/worker/gpu/model_runner.py profile_run).
+    """
     _, sequences = batch_defaults(gpu)
-    layer = 2 * tokens * _layer_width(architecture, layout)
-    return Activations(layer, architecture.vocabulary * _SAMPLER_BYTES, sequences)
+    return Activations(
+        layer=2 * tokens * _layer_width(architecture, layout),
+        sampler=architecture.vocabulary * _SAMPLER_BYTES,
+        sequences=sequences,
+        vision=_vision_bytes(architecture, tokens) if vision else 0,
+    )
 
 
 def _layer_width(architecture: Architecture, layout: Layout) -> int:
-    """Elements of one token that live at once in the widest layer."""
+    """Elements of one token that live at once in the widest layer: the stream thrice and the widest of
+
+    attention, the dense MLP and the experts. Dense: logs of vLLM issue 10517 at 20,000 and 29,000 tokens.
+    """
     degree = layout.tensor
+    dense = 3 * architecture.dense_width // degree
+    widest = max(_attention_width(architecture, degree), dense, _expert_width(architecture, layout))
+    return 3 * architecture.hidden_size + widest
+
+
+def _attention_width(architecture: Architecture, degree: int) -> int:
+    """Queries, keys, values and outputs; of latent attention, those of the expanded prefill."""
     heads, kv_heads = architecture.attention_heads, architecture.kv_heads
-    width = 4 * architecture.hidden_size
-    width += (heads + 2 * kv_heads) * architecture.head_dim // degree
+    width = 2 * (heads + kv_heads) * architecture.head_dim
     latent = next(
         (layer.cache for layer in architecture.layers if isinstance(layer.cache, LatentCache)), None
     )
     if latent is not None:
-        row = 2 * architecture.head_dim + latent.rope_dim + latent.latent_dim
-        width += heads * row // degree
-    return width + max(3 * architecture.dense_width // degree, _expert_width(architecture, layout))
+        width = heads * (3 * architecture.head_dim + 2 * latent.rope_dim + architecture.head_dim)
+    return width // degree
 
 
 def _expert_width(architecture: Architecture, layout: Layout) -> int:
-    """Routed copies of a token with their intermediates."""
+    """The two workspaces of the fused experts (fused_moe/fused_moe.py TritonExperts.workspace_shapes)."""
     experts = architecture.experts
     if experts is None:
         return 0
-    ways = layout.expert if layout.expert > 1 else layout.tensor * layout.data
-    return experts.per_token * (3 * experts.width // ways + (experts.latent_dim or architecture.hidden_size))
+    ways = 1 if layout.expert > 1 else layout.tensor * layout.data
+    width, hidden = experts.width // ways, experts.latent_dim or architecture.hidden_size
+    return experts.per_token * (max(width, hidden) + max(2 * width, hidden))
 
 
-def _absorbed_by_layer(architecture: Architecture) -> tuple[int, ...]:
-    return tuple(
-        sum(tensor.parameters for tensor in layer.tensors if tensor.role in _ABSORBED_ROLES)
-        for layer in architecture.layers
-    )
+def _vision_bytes(architecture: Architecture, tokens: int) -> int:
+    """The tower on images that fill the encoder's budget, and what it leaves in the encoder cache.
 
-
-_absorbed = ByIdentity(_absorbed_by_layer)
-
-
-def absorbed_bytes(architecture: Architecture, layers: range, tensor_parallel: int) -> int:
-    """Bf16 copies of the latent up-projections that MLA decodes with, on one rank.
-
-    They exist after loading (mla_attention.py process_weights_after_loading) and are no part of the
-    checkpoint, so they count as buffers and not as weights.
+    The budget is the larger of the step's tokens and the longest image (multimodal/encoder_budget.py).
     """
-    parameters = _absorbed(architecture)
-    return 2 * sum(parameters[layer] for layer in layers) // tensor_parallel
+    encoder = sum(t.parameters for t in architecture.vision if t.role == _ENCODER_ROLE)
+    longest = _LONGEST_IMAGE if architecture.engine_class.startswith(_DYNAMIC_CLASSES) else 0
+    budget = max(tokens, longest)
+    width = int(_TOWER_WIDTH * sqrt(encoder / _TOWER_PARAMETERS))
+    return 2 * budget * (_PATCHES_PER_TOKEN * width + architecture.hidden_size)
 
 
 def sparse_workspace_per_token(architecture: Architecture) -> int:
@@ -119,7 +140,7 @@ def cuda_graphs() -> int:
 
 
 def runtime_overhead(layout: Layout) -> int:
-    """CUDA context, libraries, and NCCL where several GPUs work together."""
+    """What the driver keeps, libraries, and NCCL where several GPUs work together."""
     together = layout.tensor * layout.pipeline * layout.data
     nccl = next((mib for degree, mib in _NCCL_MIB if together >= degree), 0)
-    return _RUNTIME + nccl * MIB
+    return DRIVER_RESERVE + _NON_TORCH + nccl * MIB

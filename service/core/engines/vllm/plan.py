@@ -1,8 +1,10 @@
 """vLLM's allocation for a scenario, from weights to limits."""
 
+from collections.abc import Sequence
+
 from service.core.catalogued import Model
 from service.core.engines.base import weight_notes
-from service.core.engines.vllm.budget import Budget, binding, usable_bytes
+from service.core.engines.vllm.budget import Budget, Stage, binding, usable_bytes
 from service.core.engines.vllm.figures import sequence_figures
 from service.core.engines.vllm.stages import (
     cache_config,
@@ -20,8 +22,8 @@ from service.core.weights.table import WeightTable
 from service.core.weights.weigh import weigh
 
 _PLANNER = "vLLM 0.33.0 v1/core/kv_cache_planning.py"
-_PROFILER = "vLLM 0.33.0 v1/worker/gpu_worker.py determine_available_memory, approximated"
-_RUNTIME = "NVIDIA aiconfigurator 0.12.0 (runtime, NCCL); the pool's null block"
+_PROFILER = "vLLM 0.33.0 v1/worker/gpu_worker.py determine_available_memory, fitted to what vLLM printed"
+_RUNTIME = "what vLLM printed; NVIDIA aiconfigurator 0.12.0 (NCCL); the pool's null block"
 
 
 def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
@@ -30,7 +32,7 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     Sequences are spread over the data-parallel replicas; the printed pool is that of one replica.
     """
     layout, context, sequences = scenario.layout, scenario.context_tokens, scenario.concurrent_sequences
-    config, table = cache_config(scenario), _table(scenario)
+    config, table = cache_config(scenario), loaded_table(scenario)
     stages = pipeline_stages(scenario, table, config)
     usable = usable_bytes(scenario.gpu, scenario)
     budget = Budget(binding(stages), usable, scenario.kv_cache_memory_bytes, layout.data)
@@ -50,12 +52,12 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         max_concurrent_sequences=budget.max_sequences(context) if limits else None,
         evidence=_evidence(scenario, table),
         model_weights_bytes=table.total_bytes,
-        warnings=weight_notes(table),
+        warnings=(*weight_notes(table), *_pool_notes(stages, context, each)),
         shortages=_shortages(scenario, budget),
     )
 
 
-def _table(scenario: Scenario) -> WeightTable:
+def loaded_table(scenario: Scenario) -> WeightTable:
     """The tensors that the engine loads."""
     vision = scenario.vision and bool(scenario.model.architecture.vision)
     drafting = bool(drafting_layers(scenario))
@@ -72,12 +74,12 @@ def _evidence(scenario: Scenario, table: WeightTable) -> dict[str, Sourced]:
     """How well each term is known; a layout that vLLM 0.33.0 does not have is planned by analogy."""
     supported = _tested(scenario.model)
     cache = Sourced(Evidence.CONFIG if supported else Evidence.ESTIMATE, _PLANNER)
-    gpu = scenario.gpu
+    gpu, tower = scenario.gpu, scenario.vision and bool(scenario.model.architecture.vision)
     return {
         "weights": Sourced(table.evidence, table.source),
         "kv_cache": cache,
         "recurrent_state": cache,
-        "compute_buffers": Sourced(Evidence.ESTIMATE, _PROFILER),
+        "compute_buffers": Sourced(Evidence.ESTIMATE if tower else Evidence.CALIBRATED, _PROFILER),
         "runtime_overhead": Sourced(Evidence.ESTIMATE, _RUNTIME),
         "usable": Sourced(gpu.memory_evidence, gpu.sources[0] if gpu.sources else "GPU catalog"),
     }
@@ -87,6 +89,15 @@ def _tested(model: Model) -> bool:
     """Whether the planned release itself runs the architecture."""
     support = model.support.get("vllm")
     return support is not None and support.status == "yes" and "after" not in (support.since or "")
+
+
+def _pool_notes(stages: Sequence[Stage], context_tokens: int, sequences: int) -> tuple[Note, ...]:
+    """Recurrent layers draw pages from the one pool, so kv_cache holds their state too."""
+    pages = max(
+        stage.demand.bytes_per_block * stage.demand.blocks(context_tokens, sequences, constant=True)
+        for stage in stages
+    )
+    return (Note("state_in_block_pool", {"state_bytes": pages}),) if pages else ()
 
 
 def _shortages(scenario: Scenario, budget: Budget) -> tuple[Note, ...]:

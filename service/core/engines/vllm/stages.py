@@ -2,7 +2,7 @@
 
 from service.core.architecture.caches import CompressedCache, StateKind
 from service.core.architecture.model import Architecture, Layer
-from service.core.engines.vllm import buffers
+from service.core.engines.vllm import buffers, loading
 from service.core.engines.vllm.budget import Stage
 from service.core.engines.vllm.generation import generation
 from service.core.engines.vllm.layers import Holdings, holdings
@@ -59,21 +59,32 @@ def pipeline_stages(scenario: Scenario, table: WeightTable, config: CacheConfig)
     whole = model_holdings(scenario)
     sizes = stage_weights(table, architecture, layout, hosted=hosted_roles(architecture))
     parts = stage_layers(len(architecture.layers), layout.pipeline)
-    activations = buffers.activations(architecture, layout, scenario.gpu, scenario.max_batched_tokens)
+    activations = buffers.activations(
+        architecture, layout, scenario.gpu, scenario.max_batched_tokens, vision=scenario.vision
+    )
     return tuple(
         Stage(
             weights=size - int(size * scenario.cpu_offload_percent / 100),
             activations=activations,
-            fixed_buffers=buffers.cuda_graphs() + buffers.absorbed_bytes(architecture, layers, layout.tensor),
+            loaded_buffers=loaded_bytes(scenario, table, layers),
+            fixed_buffers=buffers.cuda_graphs(),
             workspace_per_token=buffers.sparse_workspace_per_token(architecture),
             overhead=buffers.runtime_overhead(layout),
-            demand=plan_pool(whole, _held_by(scenario, layers), config)[1],
+            demand=plan_pool(whole, held_by(scenario, layers), config)[1],
         )
         for size, layers in zip(sizes, parts, strict=True)
     )
 
 
-def _held_by(scenario: Scenario, layers: range) -> Holdings:
+def loaded_bytes(scenario: Scenario, table: WeightTable, layers: range) -> int:
+    """What "Model loading took" counts on a rank beside the checkpoint's own tensors."""
+    architecture, layout = scenario.model.architecture, scenario.layout
+    copies = loading.absorbed_bytes(architecture, layers, layout.tensor) + loading.rotary_bytes(architecture)
+    padding = loading.padding_bytes(table, architecture, layout, generation(scenario.gpu), layers)
+    return copies + padding
+
+
+def held_by(scenario: Scenario, layers: range) -> Holdings:
     """What one stage caches; drafting layers run on the last."""
     every = scenario.model.architecture.layers
     if len(layers) == len(every):

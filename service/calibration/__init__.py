@@ -1,0 +1,1 @@
+"""Fits the constants of the speed model to the measurements under config/measurements/."""

@@ -1,0 +1,212 @@
+"""A server of SGLang on its GPUs: what is static, what is left to run in, and what that can serve.
+
+SGLang divides the memory that is free when it starts: mem_fraction_static of it holds weights and pools, the
+rest is the reserve for everything else. The pools are made as large as the static part allows, whatever the
+load, and the reserve is not measured. So a scenario is served when the static part holds the weights and the
+pools that its sequences need, and the reserve what is allocated from it.
+
+Counted as compute buffers, because they are taken from the reserve: activations and CUDA graphs (estimates),
+the table of request tokens, and what a state slot keeps beside the budget.
+
+Source: SGLang 0.5.23 srt/mem_cache/kv_cache_configurator.py _profile_available_bytes,
+_resolve_memory_pool_config.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from service.core.engines.sglang.flags import Flags
+from service.core.engines.sglang.requests import request_table_bytes, running_requests
+from service.core.engines.sglang.sizer import Sizer
+from service.core.engines.sglang.states import StatePool
+from service.core.sizing import Memory
+from service.core.units import ceil_div
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A rank of one pipeline stage: weights, what is static beside them, and how its tokens are sized."""
+
+    weights: int
+    beside: int
+    sizer: Sizer
+
+    @property
+    def taken(self) -> int:
+        """Static bytes before the pools."""
+        return self.weights + self.beside
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """max_total_tokens of a rank, state slots, and max_running_requests of a worker."""
+
+    tokens: int
+    slots: int
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Stages of a server, bytes per GPU.
+
+    available: memory less what others hold, None when unknown. runtime: CUDA context and NCCL, which exist
+    before SGLang measures. transient: activations and graphs. slot_outside: of a state slot, outside the
+    budget. pinned: the token pool when the caller fixed it; nothing is subtracted from it, and states come
+    beside it.
+    """
+
+    flags: Flags
+    stages: tuple[Loaded, ...]
+    states: StatePool
+    available: int | None
+    fraction: float
+    runtime: int
+    transient: int
+    slot_outside: int = 0
+    pinned: int | None = None
+
+    @property
+    def static(self) -> int | None:
+        """Bytes for weights and pools."""
+        return None if self.available is None else int(max(0, self.available - self.runtime) * self.fraction)
+
+    @property
+    def reserve(self) -> int | None:
+        """Bytes that are left beside the static part."""
+        static = self.static
+        return None if static is None or self.available is None else self.available - self.runtime - static
+
+    @property
+    def budget(self) -> int | None:
+        """Bytes for states and tokens on the rank with the least left, None when unknown."""
+        static = self.static
+        return None if static is None else static - max(stage.taken for stage in self.stages)
+
+    def capacity(self, context_tokens: int) -> Capacity | None:
+        """What the pools hold when requests are at most this long; None when the memory is unknown."""
+        pinned, budget = self.pinned, self.budget
+        if pinned is None and budget is None:
+            return None
+        slots, cache = 0, max(0, budget or 0) if pinned is None else pinned
+        if self.states.slot:
+            slots = self.states.slots(cache) if pinned is None else self.states.slots_beside(cache)
+            cache -= 0 if pinned is not None else self.states.bytes(max(0, slots))
+        tokens = min(stage.sizer.pool(cache).tokens for stage in self.stages)
+        return Capacity(tokens, max(0, slots), self._requests(tokens, max(0, slots), context_tokens))
+
+    def _requests(self, tokens: int, slots: int, context_tokens: int) -> int:
+        admitted = slots // self.states.per_request if self.states.slot else None
+        return running_requests(tokens, replace(self.flags, context_tokens=context_tokens), admitted)
+
+    def tokens_needed(self, context_tokens: int, sequences: int) -> int:
+        """Tokens of the pool for the sequences of one worker."""
+        return max(stage.sizer.tokens(context_tokens, sequences) for stage in self.stages)
+
+    def needed(self, stage: Loaded, context_tokens: int, sequences: int) -> int:
+        """The budget from which SGLang would make pools for the sequences of one worker."""
+        sizer = stage.sizer
+        cache = sizer.cache_bytes(self.tokens_needed(context_tokens, sequences)) + sizer.state_bytes
+        if self.pinned is not None or not self.states.slot:
+            return cache
+        return self.states.budget(sequences, cache)
+
+    def outside(self, context_tokens: int, sequences: int) -> int:
+        """Bytes that are taken from the reserve.
+
+        The table has a row for every request that SGLang admits, not only for those of the scenario.
+        """
+        held = self.capacity(context_tokens)
+        tokens = self.tokens_needed(context_tokens, sequences)
+        slots = sequences * self.states.per_request
+        if held is not None:
+            tokens, slots = max(tokens, held.tokens), max(slots, held.slots)
+        flags = replace(self.flags, context_tokens=context_tokens)
+        table = request_table_bytes(self._requests(tokens, slots, context_tokens), flags)
+        return self.transient + table + (self.slot_outside * (slots + 1) if self.slot_outside else 0)
+
+    def memory(self, stage: Loaded, context_tokens: int, sequences: int) -> Memory:
+        """The terms of a stage's rank for the sequences of one worker.
+
+        kv_cache: whole pages of every sequence at the cell's bytes, so with the windows' share, and DeepSeek
+        V4.1's fixed pool of windows. recurrent_state: the slots that the sequences may hold (one each
+        without cached prefixes, up to five with them) and the padding one, or the compressor states of all
+        request slots. runtime_overhead: context, NCCL, the multimodal cache, copies made by loading, and the
+        part of a budget for states and tokens that their fixed ratio strands on one of the sides.
+        """
+        return Memory(
+            weights=stage.weights,
+            kv_cache=stage.sizer.cache_bytes(self.tokens_needed(context_tokens, sequences)),
+            recurrent_state=self._states(stage, sequences),
+            compute_buffers=self.outside(context_tokens, sequences),
+            runtime_overhead=self.runtime + stage.beside + self.stranded(stage, context_tokens, sequences),
+        )
+
+    def _states(self, stage: Loaded, sequences: int) -> int:
+        """State bytes that the sequences need."""
+        if not self.states.slot:
+            return stage.sizer.state_bytes
+        return stage.sizer.state_bytes + self.states.bytes(sequences * self.states.per_request)
+
+    def stranded(self, stage: Loaded, context_tokens: int, sequences: int) -> int:
+        """Bytes of the needed budget that the fixed ratio of states to tokens leaves unused."""
+        cache = stage.sizer.cache_bytes(self.tokens_needed(context_tokens, sequences))
+        used = cache + self._states(stage, sequences)
+        return max(0, self.needed(stage, context_tokens, sequences) - used)
+
+    def usable(self, context_tokens: int, sequences: int) -> int | None:
+        """Memory less the part of the reserve that nothing counted here takes.
+
+        With it, a total is at most the usable memory exactly when weights and pools fit the static part. A
+        pool fixed by hand leaves no reserve.
+        """
+        reserve = self.reserve
+        if self.available is None or reserve is None or self.pinned is not None:
+            return self.available
+        return self.available - max(0, reserve - self.outside(context_tokens, sequences))
+
+    def reserve_suffices(self, context_tokens: int, sequences: int) -> bool:
+        """Whether the reserve holds what is taken from it; a pool fixed by hand has no reserve to keep."""
+        reserve = self.reserve
+        if reserve is None or self.pinned is not None:
+            return True
+        return self.outside(context_tokens, sequences) <= reserve
+
+    def pools_suffice(self, context_tokens: int, sequences: int) -> bool:
+        """Whether every stage's pools hold the sequences of one worker."""
+        budget = self.budget if self.pinned is None else self.pinned
+        needed = max(self.needed(stage, context_tokens, sequences) for stage in self.stages)
+        return budget is not None and needed <= budget
+
+    def holds(self, context_tokens: int, sequences: int) -> bool:
+        """Whether the server runs `sequences` of this length at once, shared by its workers."""
+        each = ceil_div(sequences, self.flags.attention_data)
+        held = self.capacity(context_tokens)
+        if held is None or each > held.requests:
+            return False
+        return self.pools_suffice(context_tokens, each) and self.reserve_suffices(context_tokens, each)
+
+    def max_context_tokens(self, sequences: int, at_most: int) -> int | None:
+        """The longest context at which all `sequences` run, 0 when none does."""
+        if self.capacity(1) is None:
+            return None
+        return _largest(lambda context: self.holds(context, sequences), at_most)
+
+    def max_sequences(self, context_tokens: int) -> int | None:
+        """Sequences of this length at once over all workers, at most max_running_requests of each."""
+        held = self.capacity(context_tokens)
+        if held is None:
+            return None
+        workers = self.flags.attention_data
+        return workers * _largest(lambda each: self.holds(context_tokens, each * workers), held.requests)
+
+
+def _largest(fits: Callable[[int], bool], at_most: int) -> int:
+    """The largest value up to `at_most` that fits, 0 when 1 does not; `fits` is monotone."""
+    if at_most < 1 or fits(at_most):
+        return max(0, at_most)
+    low, high = 0, at_most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

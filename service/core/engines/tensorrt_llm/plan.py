@@ -1,0 +1,127 @@
+"""TensorRT-LLM's allocation for a scenario, from weights to limits."""
+
+from collections.abc import Iterator
+
+from service.core.architecture.model import Layer
+from service.core.engines.base import weight_notes
+from service.core.engines.platforms import free_at_start
+from service.core.engines.tensorrt_llm.budget import FREE_FRACTION, Budget, Stage
+from service.core.engines.tensorrt_llm.buffers import (
+    FITTED_DEGREES,
+    MAX_BATCH,
+    activation_bytes,
+    runtime_overhead,
+)
+from service.core.engines.tensorrt_llm.cache import (
+    CacheConfig,
+    Kinds,
+    by_rule,
+    bytes_per_token,
+    kinds,
+    state_bytes,
+    window_bytes,
+)
+from service.core.evidence import Evidence, weakest
+from service.core.identity import ByIdentity
+from service.core.parallel import stage_layers, stage_weights
+from service.core.scenario import Scenario
+from service.core.sizing import EnginePlan, Note, Rank, Sourced
+from service.core.units import ceil_div
+from service.core.weights.table import WeightTable
+from service.core.weights.weigh import weigh
+
+_POOLS = "TensorRT-LLM _torch/pyexecutor/resource_manager.py"
+_FITTED = "NVIDIA aiconfigurator 0.12.0, fitted to TensorRT-LLM"
+_FRACTION = "TensorRT-LLM _torch/pyexecutor/_util.py _cal_max_memory: a fraction of what profiling leaves"
+
+_kept: ByIdentity[tuple[Layer, ...], Kinds] = ByIdentity(kinds)
+
+
+def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
+    """What TensorRT-LLM allocates on every rank, whatever the GPU holds; see `Budget` for "usable".
+
+    Sequences are spread over the data-parallel replicas; the pool that is printed is that of one replica.
+    """
+    layout, context, sequences = scenario.layout, scenario.context_tokens, scenario.concurrent_sequences
+    table = weigh(
+        scenario.model,
+        scenario.quantization,
+        mtp=bool(_drafting(scenario)),
+        vision=scenario.vision and bool(scenario.model.architecture.vision),
+    )
+    stages = _stages(scenario, table)
+    free = free_at_start(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
+    fraction = FREE_FRACTION if scenario.memory_utilization is None else scenario.memory_utilization
+    budget = Budget(stages, free.bytes, fraction, scenario.kv_cache_memory_bytes, layout.data)
+    whole = _kept((*scenario.model.architecture.layers, *_drafting(scenario)))
+    alone = CacheConfig(scenario.kv_cache_dtype, state_dtype=scenario.model.architecture.state_dtype)
+    each = ceil_div(sequences, layout.data)
+    longest = scenario.model.architecture.max_context_tokens
+    return EnginePlan(
+        ranks=tuple(Rank(layout.tensor * layout.data, stage.memory(context, each)) for stage in stages),
+        host_bytes=0,
+        kv_bytes_per_token=bytes_per_token(whole, alone),
+        kv_window_bytes_per_sequence=window_bytes(whole, alone),
+        state_bytes_per_sequence=state_bytes(whole, alone),
+        usable_bytes=budget.usable(context, sequences),
+        kv_cache_capacity_tokens=budget.capacity_tokens(context),
+        max_context_tokens=budget.max_context_tokens(sequences, longest) if limits else None,
+        max_concurrent_sequences=budget.max_sequences(context, max(MAX_BATCH, each)) if limits else None,
+        evidence=_evidence(scenario, table, whole, free.sourced),
+        model_weights_bytes=table.total_bytes,
+        warnings=(*weight_notes(table), *_notes(scenario, whole), *free.notes),
+        shortages=_shortages(scenario, budget),
+    )
+
+
+def _drafting(scenario: Scenario) -> tuple[Layer, ...]:
+    """MTP layers, which are loaded for speculation only."""
+    return scenario.model.architecture.mtp if scenario.speculative_tokens else ()
+
+
+def _stages(scenario: Scenario, table: WeightTable) -> tuple[Stage, ...]:
+    """The rank of every pipeline stage; drafting layers run on the last."""
+    architecture, layout = scenario.model.architecture, scenario.layout
+    config = CacheConfig(
+        scenario.kv_cache_dtype, layout.tensor, layout.decode_context, architecture.state_dtype
+    )
+    activations = activation_bytes(architecture, layout, scenario.max_batched_tokens)
+    ranges = stage_layers(len(architecture.layers), layout.pipeline)
+    return tuple(
+        Stage(weights, activations, runtime_overhead(layout), _kept_by(scenario, own), config)
+        for weights, own in zip(stage_weights(table, architecture, layout), ranges, strict=True)
+    )
+
+
+def _kept_by(scenario: Scenario, own: range) -> Kinds:
+    layers = scenario.model.architecture.layers
+    drafting = _drafting(scenario) if own.stop == len(layers) else ()
+    if len(own) == len(layers) and not drafting:
+        return _kept(layers)
+    return kinds((*layers[own.start : own.stop], *drafting))
+
+
+def _evidence(scenario: Scenario, table: WeightTable, whole: Kinds, free: Sourced) -> dict[str, Sourced]:
+    """How well each term is known; pools by analogy where no rule was read."""
+    cache = Sourced(Evidence.CONFIG if by_rule(whole) else Evidence.ESTIMATE, _POOLS)
+    fitted = scenario.layout.tensor in FITTED_DEGREES
+    return {
+        "weights": Sourced(table.evidence, table.source),
+        "kv_cache": cache,
+        "recurrent_state": cache,
+        "compute_buffers": Sourced(Evidence.CALIBRATED if fitted else Evidence.ESTIMATE, _FITTED),
+        "runtime_overhead": Sourced(Evidence.CALIBRATED, _FITTED),
+        "usable": Sourced(weakest(free.evidence, Evidence.ESTIMATE), _FRACTION),
+    }
+
+
+def _notes(scenario: Scenario, whole: Kinds) -> Iterator[Note]:
+    if not by_rule(whole):
+        yield Note("engine_rule_generic", {"engine": scenario.engine})
+
+
+def _shortages(scenario: Scenario, budget: Budget) -> tuple[Note, ...]:
+    """A pool fixed by hand that cannot hold the request, whatever is free beside it."""
+    if budget.pinned_bytes is None or budget.holds(scenario.context_tokens, scenario.concurrent_sequences):
+        return ()
+    return (Note("request_exceeds_pool", {"pool_bytes": budget.pinned_bytes}),)

@@ -1,0 +1,1 @@
+"""How much GPU memory a fine-tuning needs: full, LoRA or QLoRA, per GPU under ZeRO or FSDP."""

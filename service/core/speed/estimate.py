@@ -1,0 +1,154 @@
+"""Sizing -> Speed: estimates with the interval of their class, or the reasons why there are none."""
+
+from service.core.evidence import Evidence
+from service.core.hardware import GpuKind
+from service.core.notes import Note
+from service.core.scenario import Scenario
+from service.core.sizing import Sizing, Verdict
+from service.core.speed.classes import interval_class
+from service.core.speed.constants import USER_REPORTED, Interval, SpeedConstants
+from service.core.speed.decode import step
+from service.core.speed.prefill import first_token_seconds, prefill_seconds
+from service.core.speed.result import Basis, Estimate, Speed, Withheld
+from service.core.speed.run import Run, Streams, family, run
+from service.core.units import ceil_div
+from service.core.weights.weigh import weigh
+
+_RUNS = (Verdict.FITS, Verdict.TIGHT)
+
+
+def estimate(sizing: Sizing, constants: SpeedConstants) -> Speed | Withheld:
+    """The speed of a scenario that runs.
+
+    Withheld where the verdict is not `fits` or `tight`, where the memory bandwidth is not known, and where
+    weights are read from a system RAM of unknown bandwidth.
+    """
+    reasons = _withheld(sizing)
+    if reasons:
+        return Withheld(reasons)
+    scenario = sizing.scenario
+    made = run_of(scenario)
+    taken = step(made, constants)
+    basis = _basis(made, constants, "decode")
+    decode = _spread(1 / taken.seconds, _interval(made, constants, "decode"))
+    prompt, first, prompt_notes = _prompt(scenario, made, constants, taken.seconds)
+    return Speed(
+        decode=decode,
+        decode_aggregate=decode.times(scenario.concurrent_sequences),
+        prefill=prompt,
+        time_to_first_token_ms=first,
+        bound=taken.bound,
+        decode_basis=basis,
+        prefill_basis=_basis(made, constants, "prefill") if prompt else None,
+        notes=(*_notes(scenario, basis), *prompt_notes),
+    )
+
+
+def run_of(scenario: Scenario) -> Run:
+    """The run that a scenario means: decode at a cache filled with the prompt and half of the output."""
+    layout = scenario.layout
+    return run(
+        weigh(
+            scenario.model,
+            scenario.quantization,
+            family=family(scenario.engine, scenario.quantization),
+        ),
+        scenario.model.architecture,
+        scenario.gpu,
+        layout,
+        Streams(
+            sequences=max(1, ceil_div(scenario.concurrent_sequences, layout.data)),
+            prompt_tokens=scenario.prompt_tokens,
+            output_tokens=scenario.output_tokens,
+            filled_tokens=scenario.prompt_tokens + scenario.output_tokens / 2,
+            dtype_k=scenario.kv_cache_dtype,
+            dtype_v=scenario.kv_cache_dtype_v,
+        ),
+        engine=scenario.engine,
+        backend=scenario.backend,
+        gpu_count=scenario.gpu_count,
+        chunk_tokens=scenario.max_batched_tokens,
+        host_share=scenario.cpu_offload_percent / 100,
+    )
+
+
+def _withheld(sizing: Sizing) -> tuple[Note, ...]:
+    scenario = sizing.scenario
+    if sizing.verdict not in _RUNS:
+        return (Note("speed_needs_fit"),)
+    if scenario.gpu.memory_bandwidth_gbs is None:
+        return (Note("bandwidth_unknown", {"gpu": scenario.gpu.name}),)
+    if scenario.cpu_offload_percent and scenario.gpu.kind is not GpuKind.UNIFIED:
+        return (Note("host_bandwidth_unknown"),)
+    return ()
+
+
+def _prompt(
+    scenario: Scenario, made: Run, constants: SpeedConstants, step_seconds: float
+) -> tuple[Estimate | None, Estimate | None, tuple[Note, ...]]:
+    """Prompt tokens/s and the time to first token, or why not."""
+    if scenario.cpu_offload_percent:
+        return None, None, (Note("prefill_with_offload"),)
+    seconds = prefill_seconds(made, constants)
+    if seconds is None:
+        return None, None, (Note("compute_rate_unknown", {"gpu": scenario.gpu.name}),)
+    if not scenario.prompt_tokens:
+        return None, None, ()
+    first = first_token_seconds(made, constants, seconds, step_seconds)
+    prefill = scenario.prompt_tokens / (seconds if made.layer_split else first)
+    found = _interval(made, constants, "prefill" if made.layer_split else "first_token")
+    if made.layer_split:
+        rate = _spread(prefill, found)
+        waited = first * 1000
+        return rate, Estimate(waited / found.high, waited, waited / found.low), ()
+    waited = first * 1000
+    slow = Estimate(prefill / found.high, prefill, prefill / found.low)
+    return slow, _spread(waited, found), ()
+
+
+def _spread(value: float, interval: Interval) -> Estimate:
+    return Estimate(value * interval.low, value, value * interval.high)
+
+
+def _class(made: Run, quantity: str) -> str:
+    return interval_class(made.runtime, batched=quantity == "decode" and made.sequences > 1)
+
+
+def _is_indicative(made: Run, constants: SpeedConstants, quantity: str) -> bool:
+    """No benchmark of the class: another accelerator, system RAM, or a serving engine with one stream."""
+    measured = f"{quantity} {_class(made, quantity)}" in constants.intervals
+    known = measured and constants.is_calibrated(made.runtime, made.generation)
+    alone = not made.layer_split and made.sequences <= 1
+    return not known or alone or bool(made.host_share)
+
+
+def _interval(made: Run, constants: SpeedConstants, quantity: str) -> Interval:
+    """The interval of the class, at least that of users' reports where the class was never measured."""
+    own = constants.intervals.get(f"{quantity} {_class(made, quantity)}")
+    users = constants.intervals[USER_REPORTED]
+    if own is None:
+        return users
+    if not _is_indicative(made, constants, quantity):
+        return own
+    return Interval(min(own.low, users.low), max(own.high, users.high), users.rows)
+
+
+def _basis(made: Run, constants: SpeedConstants, quantity: str) -> Basis:
+    if quantity == "prefill" and not made.layer_split:
+        quantity = "first_token"
+    indicative = _is_indicative(made, constants, quantity)
+    return Basis(
+        name=_class(made, quantity),
+        rows=_interval(made, constants, quantity).rows,
+        evidence=Evidence.ESTIMATE if indicative else Evidence.CALIBRATED,
+        indicative=indicative,
+    )
+
+
+def _notes(scenario: Scenario, basis: Basis) -> tuple[Note, ...]:
+    notes = []
+    if basis.indicative:
+        notes.append(Note("speed_indicative", {"engine": scenario.engine, "gpu": scenario.gpu.name}))
+    if scenario.speculative_tokens:
+        notes.append(Note("speculation_not_in_speed"))
+    return tuple(notes)

@@ -1,0 +1,96 @@
+"""Estimates against measurements of (model, GPU) pairs that the constants had not seen.
+
+Constants are fitted here to four fifths of the pairs; the last fifth, sha1(model + gpu) mod 5 = 0, is judged.
+"""
+
+import pytest
+
+from service.calibration.baselines import active_bytes, whole_model
+from service.calibration.intervals import Residuals, coverage, judged, quantile
+from service.calibration.observations import Observation, Quantity, fold, observations
+from service.calibration.start import calibrate
+from tests.contract.fragment_cases import facts
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Observation]:
+    return list(observations(facts()))
+
+
+@pytest.fixture(scope="module")
+def held_out(rows: list[Observation]) -> Residuals:
+    facts_without = calibrate([row for row in rows if row.fold != 0])
+    return judged(facts_without, [row for row in rows if row.fold == 0])
+
+
+def median_error(residuals: Residuals) -> float:
+    """Percent."""
+    return 100 * quantile([(abs(1 / ratio - 1), 1.0) for _, ratio in residuals], 0.5)
+
+
+def single_stream(residuals: Residuals) -> Residuals:
+    return [
+        (row, ratio)
+        for row, ratio in residuals
+        if row.quantity is Quantity.DECODE and row.run.layer_split and row.run.sequences == 1
+    ]
+
+
+def test_a_pair_is_learnt_from_or_judged_never_both(rows: list[Observation]):
+    """Every row of a pair is in the same fold."""
+    by_group: dict[str, set[int]] = {}
+    for row in rows:
+        by_group.setdefault(row.group, set()).add(row.fold)
+    assert all(len(folds) == 1 for folds in by_group.values())
+    assert {fold("llama-3.1-8b-instruct", "rtx-4090")} == by_group["llama-3.1-8b-instruct rtx-4090"]
+
+
+def test_single_stream_decode_is_within_a_tenth(held_out: Residuals):
+    assert len(single_stream(held_out)) > 50
+    assert median_error(single_stream(held_out)) <= 10
+
+
+def test_single_stream_decode_of_llama_cpp_on_cuda_is_within_six_percent(held_out: Residuals):
+    own = [one for one in single_stream(held_out) if one[0].run.runtime == "llama.cpp cuda"]
+    assert len(own) > 20
+    assert median_error(own) <= 6
+
+
+def test_batched_decode_is_within_22_percent(held_out: Residuals):
+    own = [one for one in held_out if one[0].kind == "decode serving"]
+    assert len(own) > 200
+    assert median_error(own) <= 22
+
+
+def test_prefill_is_within_22_percent(held_out: Residuals):
+    own = [one for one in held_out if one[0].quantity is Quantity.PREFILL]
+    assert len(own) > 50
+    assert median_error(own) <= 22
+
+
+def test_decode_beats_what_a_visitor_would_guess(held_out: Residuals):
+    """Bandwidth over model size, and 72.5 % of it over active bytes with a cap of 200 tokens/s."""
+    own = [one for one in held_out if one[0].quantity is Quantity.DECODE]
+    for guess in (whole_model, active_bytes):
+        guessed: Residuals = [(row, row.value / guess(row)) for row, _ in own]
+        assert median_error(own) < median_error(guessed) / 2
+
+
+def test_intervals_hold_what_they_promise(held_out: Residuals):
+    """Eight of ten over all and in classes of a hundred rows or more, 60 to 100 % in smaller ones."""
+    found = {
+        name: {"low": one.low, "high": one.high, "rows": one.rows}
+        for name, one in facts().speed.intervals.items()
+    }
+    for name, (count, part) in coverage(held_out, found).items():
+        low, high = (0.75, 0.86) if count >= 100 else (0.6, 1.0)
+        assert low <= part <= high, (name, count, part)
+
+
+def test_the_constants_are_those_of_the_measurements(rows: list[Observation]):
+    """config/speed.yaml is what `make calibrate` makes of config/measurements/, but for its digits."""
+    fresh, kept = calibrate(rows), facts().speed
+    for name, runtime in kept.runtimes.items():
+        for generation, value in runtime.efficiency.items():
+            assert value == pytest.approx(fresh["runtimes"][name]["efficiency"][generation], rel=0.01)
+    assert kept.serving.efficiency == pytest.approx(fresh["serving"]["efficiency"], rel=0.01)

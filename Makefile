@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup run test calibrate evidence check format i18n lock clean
+.PHONY: help setup run test calibrate evidence bench check format i18n lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,9 @@ test: setup  ## run every test; starts the servers it needs
 
 calibrate: setup  ## fit the speed model to config/measurements/; rewrites config/speed.yaml
 	$(BIN)/python -m service.calibration
+
+bench: setup  ## what answers cost, against a bare WSGI floor of the same run
+	$(BIN)/python -m benchmarks
 
 evidence: setup  ## compare with what engines printed in public logs; rewrites docs/accuracy.md
 	$(BIN)/python -m tests.evidence.report

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from environs import Env, EnvValidationError, ValidationError, validate
 
 _DEFAULT_CONFIG = Path(__file__).resolve().parents[1] / "config"
+_REDIS = ("redis", "rediss")
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -20,9 +21,13 @@ class InvalidSettings(Exception):
 class Settings:
     """Everything that the environment decides; a field is the variable of the same name in capitals.
 
-    redis_url: None keeps the cache inside each process. cache_memory_bytes: bound of one process's answers.
+    trusted_proxies: how many proxies in front set X-Forwarded-*. warm_up_seconds: how long the server may
+    prepare answers before it forks; 0 prepares none.
+    redis_url: None keeps the cache inside each process. redis_ca_file: authorities of a `rediss://` server.
+    cache_memory_bytes: bound of one process's answers.
     cache_max_age_seconds, cache_shared_max_age_seconds, cache_stale_seconds: `max-age`, `s-maxage` and
     `stale-while-revalidate` of cacheable answers. max_body_bytes, max_url_bytes: larger is 413, 414.
+    public_url: where the pages are reached from outside, without a slash at the end; None: not known.
     metrics_path: folder of PROMETHEUS_MULTIPROC_DIR, where workers keep their metrics; None for one process.
     """
 
@@ -31,13 +36,17 @@ class Settings:
     web_concurrency: int = 2
     threads: int = 4
     graceful_timeout_seconds: int = 30
+    trusted_proxies: int = 0
+    warm_up_seconds: float = 1.0
     redis_url: str | None = None
+    redis_ca_file: str | None = None
     cache_memory_bytes: int = 64 * 2**20
     cache_max_age_seconds: int = 300
     cache_shared_max_age_seconds: int = 3600
     cache_stale_seconds: int = 86_400
     max_body_bytes: int = 2**20
     max_url_bytes: int = 8000
+    public_url: str | None = None
     log_level: str = "INFO"
     metrics_path: str | None = None
     config_path: Path = _DEFAULT_CONFIG
@@ -80,6 +89,13 @@ def _serving(env: Env) -> dict[str, Any]:
         "graceful_timeout_seconds": _count(
             env, "GRACEFUL_TIMEOUT_SECONDS", _DEFAULTS.graceful_timeout_seconds, 0
         ),
+        "trusted_proxies": env.int(
+            "TRUSTED_PROXIES", _DEFAULTS.trusted_proxies, validate=validate.Range(0, 10)
+        ),
+        "warm_up_seconds": env.float(
+            "WARM_UP_SECONDS", _DEFAULTS.warm_up_seconds, validate=validate.Range(0, 60)
+        ),
+        "public_url": (env.str("PUBLIC_URL", None, validate=_public_url) or "").rstrip("/") or None,
         "log_level": env.str("LOG_LEVEL", _DEFAULTS.log_level, validate=validate.OneOf(_LEVELS)),
         "metrics_path": env.str("PROMETHEUS_MULTIPROC_DIR", None) or None,
         "config_path": env.path("CONFIG_PATH", _DEFAULTS.config_path, validate=_folder),
@@ -89,6 +105,7 @@ def _serving(env: Env) -> dict[str, Any]:
 def _caching(env: Env) -> dict[str, Any]:
     return {
         "redis_url": env.str("REDIS_URL", None, validate=_redis_url) or None,
+        "redis_ca_file": env.str("REDIS_CA_FILE", None, validate=_file) or None,
         "cache_memory_bytes": _count(env, "CACHE_MEMORY_BYTES", _DEFAULTS.cache_memory_bytes, 0),
         "cache_max_age_seconds": _count(env, "CACHE_MAX_AGE_SECONDS", _DEFAULTS.cache_max_age_seconds, 0),
         "cache_shared_max_age_seconds": _count(
@@ -110,14 +127,35 @@ def _count(env: Env, name: str, default: int, minimum: int) -> int:
 
 
 def _redis_url(url: str) -> None:
-    if url and not url.startswith(("redis://", "rediss://", "unix://")):
-        raise ValidationError("Must start with redis://, rediss:// or unix://.")
+    if not url:
+        return
+    schemes = ("redis", "rediss", "unix", *(f"{r}+{k}" for r in _REDIS for k in ("cluster", "sentinel")))
     try:
-        urlsplit(url).port  # noqa: B018 - reading it is the check
+        parts = urlsplit(url)
+        ports = [urlsplit(f"//{address}").port for address in parts.netloc.rpartition("@")[2].split(",")]
     except ValueError as error:
         raise ValidationError(f"{error}.") from None
+    if parts.scheme not in schemes or "://" not in url:
+        raise ValidationError(f"Must start with {', '.join(f'{scheme}://' for scheme in schemes)}.")
+    if "+" not in parts.scheme and len(ports) > 1:
+        raise ValidationError("Only clusters and Sentinel take more than one host.")
+    if parts.scheme.endswith("+sentinel") and not parts.path.strip("/"):
+        raise ValidationError("The path must name Sentinel's master, such as /mymaster/0.")
+
+
+def _public_url(url: str) -> None:
+    if not url:
+        return
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValidationError("Must be an http:// or https:// address without query and fragment.")
 
 
 def _folder(path: Path) -> None:
     if not path.is_dir():
         raise ValidationError(f"No such folder: {path}.")
+
+
+def _file(path: str) -> None:
+    if path and not Path(path).is_file():
+        raise ValidationError(f"No such file: {path}.")

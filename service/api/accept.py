@@ -7,6 +7,11 @@ JSON = "application/json"
 HTML = "text/html"
 MARKDOWN = "text/markdown"
 PROBLEM = "application/problem+json"
+CSS = "text/css"
+CSV = "text/csv"
+JAVASCRIPT = "text/javascript"
+XML = "application/xml"
+SVG = "image/svg+xml"
 
 _RANGE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)/([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*")
 _QUALITY = re.compile(r"\s*[qQ]\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\s*")

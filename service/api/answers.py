@@ -16,6 +16,8 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
 )
+# Pages with scripts: their own ones, which ask this service only.
+PAGE_WITH_SCRIPT = f"{CONTENT_SECURITY_POLICY}; script-src 'self'; connect-src 'self'"
 _ETAG_BYTES = 16
 
 
@@ -36,8 +38,13 @@ def json_answer(document: object) -> Response:
     return bytes_answer(to_json(document), JSON)
 
 
-def bytes_answer(body: bytes, media_type: str, *, localized: bool = True) -> Response:
-    """Final bytes; a GET's answer may be kept by caches and is compared by its strong ETag."""
+def bytes_answer(
+    body: bytes, media_type: str, *, localized: bool = True, policy: str = CONTENT_SECURITY_POLICY
+) -> Response:
+    """Final bytes; a GET's answer may be kept by caches and is compared by its strong ETag.
+
+    policy: what a page may load.
+    """
     response = Response(body, mimetype=media_type)
     if localized:
         response.headers["Content-Language"] = content_language(g.language)
@@ -45,7 +52,7 @@ def bytes_answer(body: bytes, media_type: str, *, localized: bool = True) -> Res
     else:
         response.vary.add("Accept")
     if media_type == HTML:
-        response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+        response.headers["Content-Security-Policy"] = policy
     if request.method not in ("GET", "HEAD"):
         response.headers["Cache-Control"] = "no-store"
         return response

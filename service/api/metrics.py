@@ -1,6 +1,7 @@
 """Prometheus metrics, summed over the workers when gunicorn's configuration gives them a folder."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from flask import Blueprint, Response
@@ -26,16 +27,27 @@ SECONDS = Histogram(
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
     registry=REGISTRY,
 )
+_KEPT = 2048  # methods × routes × statuses × cache levels are some hundreds
 _METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
 
 
 def observe(environ: Mapping[str, Any], status: str, seconds: float) -> None:
     """Count one request; labels are bounded, whatever a client sends."""
     method = environ["REQUEST_METHOD"]
-    route = environ.get("sizing.route", "none")
-    cache = environ.get("sizing.cache", "none")
-    REQUESTS.labels(method if method in _METHODS else "other", route, status[:3], cache).inc()
-    SECONDS.labels(route, cache).observe(seconds)
+    requests, durations = _counters(
+        method if method in _METHODS else "other",
+        environ.get("sizing.route", "none"),
+        status[:3],
+        environ.get("sizing.cache", "none"),
+    )
+    requests.inc()
+    durations.observe(seconds)
+
+
+@lru_cache(_KEPT)
+def _counters(method: str, route: str, status: str, cache: str) -> tuple[Counter, Histogram]:
+    """The counters of these labels, kept because finding them costs more than counting."""
+    return REQUESTS.labels(method, route, status, cache), SECONDS.labels(route, cache)
 
 
 def blueprint(metrics_folder: str | None, data_digest: str) -> Blueprint:

@@ -4,6 +4,7 @@ from service.api.accept import HTML, JSON, MARKDOWN, PROBLEM
 from service.api.openapi_catalog_schemas import catalog_schemas
 from service.api.openapi_costs import cost_schemas
 from service.api.openapi_inspect import inspect_operation, inspect_schemas
+from service.api.openapi_matrix import matrix_path, matrix_schemas
 from service.api.openapi_measurements import measurement_schemas
 from service.api.openapi_parameters import (
     body_schemas,
@@ -13,8 +14,10 @@ from service.api.openapi_parameters import (
     path_parameter,
     scenario_query,
 )
+from service.api.openapi_plan import as_plan, plan_schemas
 from service.api.openapi_schemas import Json, core_schemas, ref
 from service.api.openapi_training import as_training, training_schemas
+from service.api.openapi_web import report_schemas, web_paths
 from service.api.problems import STATUSES
 from service.catalog import Catalog
 from service.version import VERSION
@@ -44,6 +47,7 @@ def build_document(catalog: Catalog) -> Json:
         "paths": {
             **_scenario_paths(model, gpu),
             **_catalog_paths(model, gpu),
+            "/v1/matrix": matrix_path(_get),
             "/v1/measurements": _measurements(),
             "/v1/models/inspect": inspect_operation(_inspected()),
             **_service_paths(),
@@ -57,6 +61,9 @@ def build_document(catalog: Catalog) -> Json:
                 **measurement_schemas(),
                 **cost_schemas(),
                 **training_schemas(),
+                **plan_schemas(),
+                **matrix_schemas(),
+                **report_schemas(),
             },
             "responses": {_status_name(s): _problem_response(s) for s in sorted(set(STATUSES.values()))},
         },
@@ -75,6 +82,9 @@ def _scenario_paths(model: str, gpu: str) -> Json:
         "/v1/finetuning": as_training(
             _asked("finetuning", "What a fine-tuning takes.", {JSON: _content("FineTuning")}, example)
         ),
+        "/v1/plan": as_plan(
+            _asked("plan", "What runs a model, what a GPU runs.", {JSON: _content("Plan")}, example)
+        ),
         "/v1/fragments/{section}": _asked(
             "fragment",
             "One section of the report about a scenario.",
@@ -82,15 +92,30 @@ def _scenario_paths(model: str, gpu: str) -> Json:
             example,
             section,
         ),
+        "/v1/report": _asked(
+            "report",
+            "All sections that apply to a scenario, in order, as one fragment.",
+            {JSON: _content("Report"), **markup},
+            example,
+            needs_gpu=False,
+        ),
     }
 
 
-def _asked(name: str, summary: str, content: Json, example: Json, place: Json | None = None) -> Json:
+def _asked(
+    name: str,
+    summary: str,
+    content: Json,
+    example: Json,
+    place: Json | None = None,
+    *,
+    needs_gpu: bool = True,
+) -> Json:
     """The GET and the POST of a resource that is asked with a scenario."""
     ok = {"200": {"description": "The answer.", "headers": _HEADERS, "content": content}}
     places = [] if place is None else [place]
     problems = (*_COMMON, "unknown-model")
-    query = scenario_query(needs_gpu=place is None)
+    query = scenario_query(needs_gpu=needs_gpu and place is None)
     body = {
         "required": True,
         "description": "The scenario, with the names of the query parameters; see the schema ScenarioBody.",
@@ -157,7 +182,7 @@ def _service_paths() -> Json:
     slug = path_parameter("slug", "Slug of a problem type.", "unknown-model")
     lang = language_query()
     return {
-        "/": _get("start", "The start page.", {HTML: text}, lang),
+        **web_paths(_get),
         "/docs": _get("docs", "This document as a page.", {HTML: text}, lang),
         "/openapi.json": _get("openapi", "This document.", {JSON: {"schema": {"type": "object"}}}, lang),
         "/problems/{slug}": _get(
@@ -209,25 +234,3 @@ _HEADERS: Json = {
     "X-Request-ID": _header("The request's id, as sent or made up."),
 }
 _NOT_MODIFIED: Json = {"description": "If-None-Match names the current answer."}
-
-
-def resolved(document: Json, response: Json) -> Json:
-    """A response with its reference followed."""
-    name = response.get("$ref", "").rpartition("/")[2]
-    found: Json = document["components"]["responses"].get(name, response)
-    return found
-
-
-def type_text(schema: Json) -> str:
-    """A schema's type in words."""
-    if "$ref" in schema:
-        return str(schema["$ref"].rpartition("/")[2])
-    if "anyOf" in schema:
-        return " or ".join(type_text(inner) for inner in schema["anyOf"])
-    if "enum" in schema:
-        return " | ".join("null" if value is None else str(value) for value in schema["enum"])
-    kind = schema.get("type", "any")
-    text = " or ".join(kind) if isinstance(kind, list) else str(kind)
-    if kind == "array" and "items" in schema:
-        return f"array of {type_text(schema['items'])}"
-    return f"{text} {schema['minimum']}…{schema['maximum']}" if "minimum" in schema else text

@@ -1,18 +1,19 @@
-"""Pages for people: the start, the API document, and what each problem type means."""
+"""Pages for people: the API document, and what each problem type means."""
 
 from pathlib import Path
 
 from flask import Blueprint, Response, g, render_template, request
 from werkzeug.exceptions import NotFound
 
-from service.api.accept import HTML
+from service.api.accept import CSS, HTML
 from service.api.answers import bytes_answer, json_answer, negotiated
-from service.api.openapi import build_document, resolved, type_text
+from service.api.openapi import build_document
+from service.api.openapi_page import resolved, type_text
 from service.api.problems import STATUSES
 from service.api.reading import read_query
 from service.api.schemas import LANGUAGE_QUERY
 from service.catalog import Catalog
-from service.i18n import LANGUAGES, content_language, voice
+from service.i18n import content_language, voice
 from service.i18n.messages import problem_text
 from service.render import REPORT_CSS
 
@@ -20,7 +21,6 @@ _STYLES = {
     "pages.css": (Path(__file__).parent / "assets" / "pages.css").read_bytes(),
     "report.css": REPORT_CSS.read_bytes(),
 }
-_CSS = "text/css"
 
 
 def blueprint(catalog: Catalog) -> Blueprint:
@@ -29,11 +29,6 @@ def blueprint(catalog: Catalog) -> Blueprint:
     document = build_document(catalog)
     pages.add_app_template_filter(type_text)
     pages.add_app_template_filter(lambda response: resolved(document, response), "resolved")
-
-    @pages.get("/")
-    def start() -> Response:
-        read_query(LANGUAGE_QUERY, request)
-        return _page("landing.html", **_landing(catalog))
 
     @pages.get("/openapi.json")
     def openapi() -> Response:
@@ -58,8 +53,8 @@ def blueprint(catalog: Catalog) -> Blueprint:
     def asset(name: str) -> Response:
         if name not in _STYLES:
             raise NotFound()
-        negotiated((_CSS,))
-        return bytes_answer(_STYLES[name], _CSS, localized=False)
+        negotiated((CSS,))
+        return bytes_answer(_STYLES[name], CSS, localized=False)
 
     return pages
 
@@ -68,26 +63,3 @@ def _page(template: str, **values: object) -> Response:
     negotiated((HTML,))
     text = render_template(template, lang=content_language(g.language), **values)
     return bytes_answer(text.encode(), HTML)
-
-
-def _landing(catalog: Catalog) -> dict[str, object]:
-    speaker = voice(g.language)
-    lang = f"lang={g.language}"
-    example = f"model={next(iter(catalog.models))}&gpu={next(iter(catalog.gpus))}&{lang}"
-    return {
-        "title": speaker.text("GPU memory of open-weight models"),
-        "intro": speaker.text("How much GPU memory a model needs, whether it fits, and what to use instead."),
-        "links": [
-            ("/docs", speaker.text("Documentation of the API")),
-            ("/openapi.json", speaker.text("OpenAPI document")),
-            (f"/v1/models?{lang}", speaker.text("Models")),
-            (f"/v1/gpus?{lang}", speaker.text("GPUs")),
-            (f"/v1/sizing?{example}", speaker.text("An example answer")),
-            (
-                f"/v1/fragments/memory?{example}",
-                speaker.text("An example fragment"),
-            ),
-        ],
-        "languages_label": speaker.text("Languages"),
-        "languages": list(LANGUAGES.values()),
-    }

@@ -38,15 +38,19 @@ class Choice(Text):
 
 
 class Names(Parameter):
-    """One or several names: separated by commas in a query, a text or a list in JSON."""
+    """One or several names: separated by commas in a query, a text or a list in JSON; `most` of them."""
+
+    def __init__(self, most: int = _MOST_TARGETS, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.most = most
 
     def check(self, value: object) -> tuple[str, ...]:
         """The names without blanks, each once."""
         parts = value.split(",") if isinstance(value, str) else value
         if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
             raise fail("not_a_string")
-        if len(parts) > _MOST_TARGETS:
-            raise fail("too_long", maximum=_MOST_TARGETS)
+        if len(parts) > self.most:
+            raise fail("too_long", maximum=self.most)
         names = tuple(dict.fromkeys(part.strip() for part in parts))
         if not all(names) or not names:
             raise fail("empty")

@@ -60,6 +60,11 @@ class MemoryCache:
                 self._drop(next(iter(self._entries)))
                 self._evictions += 1
 
+    def forget(self, key: str) -> None:
+        """Drop one answer, if it is there."""
+        with self._lock:
+            self._drop(key)
+
     def clear(self) -> None:
         """Forget all answers; counters go on."""
         with self._lock:

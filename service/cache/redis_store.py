@@ -3,30 +3,45 @@
 Redis that is down, slow, full or holds nonsense is a miss and never an error.
 """
 
+import os
+import time
 import zlib
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial
+from threading import Lock
+from typing import Any, TypeVar
+from uuid import uuid4
 
-from redis import Redis
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
-from redis.retry import Retry
+from redis.exceptions import RedisClusterException, RedisError, ResponseError
 
 from service.cache.answers import CachedAnswer
 from service.cache.breaker import CircuitBreaker
+from service.cache.lease import LEASE_SECONDS, Claim, Found, Standing
+from service.cache.redis_client import connect
+from service.cache.stored import packed, unpacked
 
 DAY_SECONDS = 86_400
 _TIMEOUT_SECONDS = 0.08
-_COMPRESS_FROM = 1024
-_LARGEST_BODY = 64 * 2**20
-_PLAIN, _DEFLATED = b"0", b"1"
+_FRUITLESS = b"-"
+_FRUITLESS_MS = 1000
+_LEASE = ":lease"
+# Keep the answer if there is room, and end the lease if it is still ours. Both keys have one hash tag.
+_PUBLISH = """
+redis.pcall('SET', KEYS[1], ARGV[1], 'EX', ARGV[2])
+if redis.call('GET', KEYS[2]) == ARGV[3] then redis.call('DEL', KEYS[2]) end
+"""
+_GIVE_UP = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.pcall('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
+"""
 _Value = TypeVar("_Value")
 
 
 class RedisStore:
-    """Answers under the keys that `Tiers` makes, compressed above 1 KiB, forgotten after `seconds`.
+    """Answers under the keys that `Tiers` makes, compressed above 1 KiB.
 
-    timeout_seconds: for connecting and for each read; there are no retries, because computing is cheaper.
+    seconds: an answer is forgotten after so many. fresh_seconds: older ones are served, and computed again by
+    one reader; default half of `seconds`. lease_seconds: how long a host may compute before another one does.
+    timeout_seconds, ca_file: see `connect`.
     """
 
     def __init__(
@@ -34,75 +49,104 @@ class RedisStore:
         url: str,
         *,
         seconds: int = DAY_SECONDS,
+        fresh_seconds: float | None = None,
+        lease_seconds: float = LEASE_SECONDS,
         timeout_seconds: float = _TIMEOUT_SECONDS,
+        ca_file: str | None = None,
         breaker: CircuitBreaker | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._seconds = seconds
+        self._fresh_seconds = seconds / 2 if fresh_seconds is None else fresh_seconds
+        self.lease_seconds = lease_seconds
         self._breaker = breaker or CircuitBreaker()
-        self._client = Redis.from_url(
-            url,
-            socket_connect_timeout=timeout_seconds,
-            socket_timeout=timeout_seconds,
-            retry=Retry(NoBackoff(), 0),
-            decode_responses=False,
-        )
+        self._clock = clock
+        self._connect: Callable[[], Any] = partial(connect, url, timeout_seconds, ca_file)
+        self._client: tuple[int, Any] | None = None
+        self._lock = Lock()
 
-    def get(self, key: str) -> CachedAnswer | None:
-        """The answer of that key; None when Redis does not have it or cannot say."""
-        value = self._attempt(lambda: self._client.get(key))
+    def find(self, key: str) -> Found | None:
+        """The answer of that key and whether it is stale; None when Redis does not have it or cannot say."""
+        value = self._attempt(lambda client: client.get(key))
         if not isinstance(value, bytes):
             return None
         try:
-            return CachedAnswer.from_bytes(unpacked(value))
+            written, data = unpacked(value)
+            return Found(CachedAnswer.from_bytes(data), self._clock() - written > self._fresh_seconds)
         except (ValueError, zlib.error):
             return None
 
+    def get(self, key: str) -> CachedAnswer | None:
+        """The answer of that key, fresh or stale."""
+        found = self.find(key)
+        return found.answer if found else None
+
     def put(self, key: str, answer: CachedAnswer) -> None:
         """Keep an answer, if Redis takes it."""
-        value = packed(answer)
-        self._attempt(lambda: self._client.set(key, value, ex=self._seconds))
+        value = packed(answer, self._clock())
+        self._attempt(lambda client: client.set(key, value, ex=self._seconds))
+
+    def claim(self, key: str) -> Claim:
+        """Ask for the lease of a key, which ends by itself after `lease_seconds`."""
+        token = uuid4().hex
+        milliseconds = max(1, round(1000 * self.lease_seconds))
+
+        def ask(client: Any) -> tuple[Any]:
+            return (client.set(key + _LEASE, token, nx=True, px=milliseconds, get=True),)
+
+        answered = self._attempt(ask)
+        if answered is None:
+            return Claim(Standing.UNAVAILABLE)
+        holder = answered[0]
+        if holder is None:
+            return Claim(Standing.WON, token)
+        return Claim(Standing.FRUITLESS if holder == _FRUITLESS else Standing.HELD)
+
+    def publish(self, key: str, answer: CachedAnswer, token: str) -> None:
+        """Keep an answer and end the lease of that token, in one round trip."""
+        if not token:
+            self.put(key, answer)
+            return
+        value = packed(answer, self._clock())
+        self._attempt(
+            lambda client: client.eval(_PUBLISH, 2, key, key + _LEASE, value, self._seconds, token) or True
+        )
+
+    def give_up(self, key: str, token: str) -> None:
+        """End a lease without an answer; for a second others compute without asking for it."""
+        self._attempt(
+            lambda client: client.eval(_GIVE_UP, 1, key + _LEASE, token, _FRUITLESS, _FRUITLESS_MS) or True
+        )
 
     def is_up(self) -> bool:
         """Whether Redis answers now, for the readiness probe."""
-        return self._attempt(lambda: bool(self._client.ping())) is True
+        return self._attempt(lambda client: bool(client.ping())) is True
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        with self._lock:
+            if self._client is not None:
+                self._client[1].close()
+            self._client = None
 
-    def _attempt(self, call: Callable[[], _Value]) -> _Value | None:
+    def _connected(self) -> Any:
+        """The client of this process: a forked worker makes its own, at its first question."""
+        with self._lock:
+            if self._client is None or self._client[0] != os.getpid():
+                self._client = (os.getpid(), self._connect())
+            return self._client[1]
+
+    def _attempt(self, call: Callable[[Any], _Value]) -> _Value | None:
         if not self._breaker.allows():
             return None
         try:
-            value = call()
+            value = call(self._connected())
         except ResponseError:
             # It answered, if only to refuse (full, read-only): the next read may well work.
             self._breaker.succeeded()
             return None
-        except (RedisError, OSError, ValueError):
+        except (RedisError, RedisClusterException, OSError, ValueError):
             self._breaker.failed()
             return None
         self._breaker.succeeded()
         return value
-
-
-def packed(answer: CachedAnswer) -> bytes:
-    """An answer as Redis holds it: one digit for plain or deflated, then the bytes."""
-    data = answer.to_bytes()
-    if len(data) <= _COMPRESS_FROM or answer.header("Content-Encoding"):
-        return _PLAIN + data
-    return _DEFLATED + zlib.compress(data, level=1)
-
-
-def unpacked(value: bytes) -> bytes:
-    """The inverse of `packed`. Raises ValueError or zlib.error for anything else."""
-    kind, data = value[:1], value[1:]
-    if kind == _PLAIN:
-        return data
-    if kind != _DEFLATED:
-        raise ValueError("neither plain nor deflated")
-    inflater = zlib.decompressobj()
-    result = inflater.decompress(data, _LARGEST_BODY)
-    if not inflater.eof:
-        raise ValueError("cut off or too large")
-    return result

@@ -23,7 +23,7 @@ from service.core.speed.constants import USER_REPORTED
 _CONFIG = Path(__file__).resolve().parents[2] / "config"
 _HEAD = """\
 # Constants of the speed model. Written by `make calibrate` from config/measurements/; do not edit by hand.
-# low / high: P10 and P90 of measured / estimated, of (model, GPU) pairs that the constants had not seen.
+# low / high: P10 and P90 of measured / estimated, each row judged with and without its (model, GPU) pair.
 # errors: of the held-out fold (sha1(model + gpu) mod 5 = 0), constants and intervals from the other four.
 """
 _DIGITS = 4
@@ -50,15 +50,16 @@ def main(arguments: Sequence[str] = ()) -> int:
 def strict_check(rows: Sequence[Observation]) -> tuple[Residuals, dict[str, dict[str, float]]]:
     """Residuals of fold 0 and the intervals to hold them against, neither of which has seen fold 0."""
     learnt = [row for row in rows if row.fold != 0]
-    found = intervals(held_out(learnt, range(1, FOLDS)))
-    return judged(calibrate(learnt), [row for row in rows if row.fold == 0]), found
+    facts = calibrate(learnt)
+    found = intervals(held_out(learnt, range(1, FOLDS)), judged(facts, learnt))
+    return judged(facts, [row for row in rows if row.fold == 0]), found
 
 
 def final(rows: Sequence[Observation], errors: dict[str, dict[str, float]]) -> Facts:
     """Constants of all rows, intervals of every fold in turn, and the errors that were found."""
     facts = calibrate(rows)
     facts["as_of"] = datetime.now(UTC).date().isoformat()
-    facts["intervals"] = intervals(held_out(rows, range(FOLDS)))
+    facts["intervals"] = intervals(held_out(rows, range(FOLDS)), judged(facts, rows))
     facts["intervals"][USER_REPORTED] = user_interval(facts, rows)
     facts["errors"] = errors
     facts["sources"] = list(_SOURCES)

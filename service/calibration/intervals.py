@@ -1,4 +1,4 @@
-"""What an interval is made of: residuals of groups that the constants had not seen."""
+"""What an interval is made of: residuals of groups that the constants had seen, and had not seen."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from service.calibration.observations import Observation
 from service.calibration.start import calibrate
 from service.core.speed.constants import speed_constants
 
-_SHRINK = 30  # rows at which a class weighs as much as all classes of its quantity together
+_SHRINK = 20  # residuals at which a class weighs as much as all classes of its quantity together
 _LOW, _HIGH = 0.1, 0.9
 _LEAST = 0.05  # no interval is narrower to either side
 
@@ -36,11 +36,14 @@ def judged(facts: Facts, rows: Iterable[Observation]) -> Residuals:
     return list(zip(known, ratios(known, constants), strict=True))
 
 
-def intervals(residuals: Residuals) -> dict[str, dict[str, float]]:
-    """P10 and P90 by class, groups weighed by the root of their size.
+def intervals(unseen: Residuals, seen: Residuals) -> dict[str, dict[str, float]]:
+    """P10 and P90 by class over both kinds of residuals, groups weighed by the root of their size.
 
-    Drawn towards the quantiles of the whole quantity with weight 30 / (rows + 30).
+    Who asks may mean a pair that was measured or one that was not; alone, the seen would promise too much and
+    the unseen too little. Drawn towards the quantiles of the whole quantity, 20 / (20 + residuals) of the way.
+    rows: measurements, each of which has both residuals.
     """
+    residuals = [*unseen, *seen]
     sizes = Counter((row.kind, row.group) for row, _ in residuals)
     by_kind: dict[str, list[Weighted]] = defaultdict(list)
     pooled: dict[str, list[Weighted]] = defaultdict(list)
@@ -78,7 +81,7 @@ def _interval(values: Sequence[Weighted], pooled: Sequence[Weighted]) -> dict[st
         return float(quantile(values, part) ** weight * quantile(pooled, part) ** (1 - weight))
 
     low, high = min(1 - _LEAST, shrunk(_LOW)), max(1 + _LEAST, shrunk(_HIGH))
-    return {"low": low, "high": high, "rows": len(values)}
+    return {"low": low, "high": high, "rows": len(values) // 2}
 
 
 def quantile(values: Iterable[Weighted], part: float) -> float:

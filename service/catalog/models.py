@@ -38,6 +38,7 @@ def model(facts: Mapping[str, Any], engines: Iterable[EngineFacts], file: str) -
         native_bytes=native["bytes"],
         native_evidence=Evidence(native["evidence"]),
         published_files=MappingProxyType(dict(facts["gguf_bytes"])),
+        gguf_repo=facts.get("gguf_repo"),
         support=support(facts["support"], engines),
         compute_floats=ran["compute_floats_per_token"] if ran else None,
         compute_exact=bool(ran and ran["exact"]),

@@ -71,6 +71,7 @@ class ModelSchema(_Strict):
     parameters = fields.Nested(ParametersSchema, required=True)
     native_weights = fields.Nested(NativeWeightsSchema, required=True)
     gguf_bytes = fields.Dict(keys=Text(), values=Whole(least=1), required=True)
+    gguf_repo = Text(check=lambda repo: repo.count("/") == 1)
     support = fields.Dict(keys=Text(), values=fields.Nested(SupportSchema), required=True)
     llama_cpp = fields.Nested(LlamaCppSchema)
     evidence = Text("verified", "derived", "name-only", required=True)

@@ -23,6 +23,7 @@ class Model:
 
     native_bytes: bytes that an engine loads from the published checkpoint, None when no one published them.
     published_files: quantization id -> bytes of a published GGUF file (tensors and metadata).
+    gguf_repo: Hugging Face repository that holds those files, None where none is known by name.
     support: engine id -> support; an engine not named is `unknown`.
     native_source: who stated native_bytes, where it was not the catalog.
     catalogued: false for a model that a caller described, of which nothing is worth keeping.
@@ -45,6 +46,7 @@ class Model:
     native_bytes: int | None = None
     native_evidence: Evidence = Evidence.CHECKPOINT
     published_files: Mapping[str, int] = field(default_factory=dict)
+    gguf_repo: str | None = None
     support: Mapping[str, Support] = field(default_factory=dict)
     compute_floats: float | None = None
     compute_exact: bool = False

@@ -94,9 +94,10 @@ def _layer_layout(request: Request, engine: str) -> tuple[int, Layout]:
         for name in names
         if (getattr(request, name) or 1) != 1
     ]
-    valid = valid_degrees(request.model.architecture, max(64, request.tensor_parallel or 1))
-    if request.tensor_parallel not in (None, *valid):  # no other engine would take it either
-        errors.insert(0, _does_not_divide("tensor_parallel", request.tensor_parallel or 1, valid))
+    if request.tensor_parallel is not None:
+        valid = valid_degrees(request.model.architecture, max(64, request.tensor_parallel))
+        if request.tensor_parallel not in valid:  # no other engine would take it either
+            errors.insert(0, _does_not_divide("tensor_parallel", request.tensor_parallel, valid))
     if errors:
         raise InvalidParameters(*errors)
     count = request.gpu_count or request.pipeline_parallel or 1

@@ -22,7 +22,7 @@ def resolve(request: Request) -> Scenario:
     Raises InvalidParameters with every wrong parameter that can be told apart from the others.
     """
     _check_ranges(request)
-    engine = ENGINES[_choose_engine(request)]
+    engine = ENGINES[choose_engine(request)]
     quantization = _choose_quantization(request, engine)
     if isinstance(engine, Reads):
         request = engine.read(request)
@@ -38,8 +38,8 @@ def resolve(request: Request) -> Scenario:
         gpu=request.gpu,
         gpu_count=count,
         engine=engine.id,
-        backend=_choose_backend(request, engine.id),
-        platform=_choose_platform(request),
+        backend=choose_backend(request, engine.id),
+        platform=choose_platform(request),
         quantization=quantization,
         kv_cache_dtype=key_dtype,
         kv_cache_dtype_v=_kv_dtype(request.kv_cache_dtype_v, key_dtype),
@@ -85,7 +85,8 @@ def _check_ranges(request: Request) -> None:
         raise InvalidParameters(*errors)
 
 
-def _choose_engine(request: Request) -> str:
+def choose_engine(request: Request) -> str:
+    """The engine asked for, else the first that loads the format; raises InvalidParameters."""
     if request.engine is not None:
         if request.engine not in ENGINES:
             raise InvalidParameters(ParameterError("engine", "not_allowed", tuple(ENGINES)))
@@ -122,7 +123,8 @@ def _choose_quantization(request: Request, engine: Engine) -> str:
     return quantization
 
 
-def _choose_backend(request: Request, engine: str) -> str:
+def choose_backend(request: Request, engine: str) -> str:
+    """The backend asked for, else the first of the GPU; raises InvalidParameters."""
     available = request.gpu.backends(engine)
     if request.backend is None:
         return available[0] if available else "none"
@@ -131,7 +133,8 @@ def _choose_backend(request: Request, engine: str) -> str:
     return request.backend
 
 
-def _choose_platform(request: Request) -> Platform:
+def choose_platform(request: Request) -> Platform:
+    """The platform asked for, else the default of the GPU; raises InvalidParameters."""
     allowed = platforms(request.gpu)
     if request.platform is None:
         return allowed[0]

@@ -48,7 +48,7 @@ def fits(scenario: Scenario, plan: EnginePlan) -> bool:
 
 def judge(scenario: Scenario, plan: EnginePlan) -> tuple[Verdict, tuple[Note, ...]]:
     """The verdict of a plan and its reasons."""
-    refusals = (*_unsupported(scenario), *plan.refusals)
+    refusals = (*unsupported(scenario), *plan.refusals)
     if refusals:
         return Verdict.UNSUPPORTED, refusals
     if plan.usable_bytes is None:
@@ -59,12 +59,18 @@ def judge(scenario: Scenario, plan: EnginePlan) -> tuple[Verdict, tuple[Note, ..
     reasons = _shortages(scenario, plan)
     if reasons:
         return Verdict.DOES_NOT_FIT, reasons
-    if plan.fullest.total > TIGHT_ABOVE * plan.usable_bytes:
+    if is_tight(plan.fullest.total, plan.usable_bytes):
         return Verdict.TIGHT, (Note("little_headroom", {"percent": round(100 * TIGHT_ABOVE)}),)
     return Verdict.FITS, ()
 
 
-def _unsupported(scenario: Scenario) -> tuple[Note, ...]:
+def is_tight(total: int, usable: int) -> bool:
+    """Whether a total that fits leaves little of the usable memory; numbers or arrays."""
+    return total > TIGHT_ABOVE * usable
+
+
+def unsupported(scenario: Scenario) -> tuple[Note, ...]:
+    """Why the engine does not run the model, or not on this accelerator."""
     support = scenario.model.support.get(scenario.engine)
     if support is not None and support.status == "no":
         values = {"engine": scenario.engine, "model": scenario.model.name}
@@ -81,10 +87,16 @@ def _shortages(scenario: Scenario, plan: EnginePlan) -> tuple[Note, ...]:
         code = "weights_exceed_memory" if memory.weights > usable else "total_exceeds_usable"
         values = {"needed": memory.total, "weights": memory.weights, "usable": usable}
         reasons.append(Note(code, {**values, "missing": memory.total - usable}))
-    if scenario.system_memory_gib is not None and plan.host_bytes > scenario.system_memory_gib * GIB:
+    if scenario.system_memory_gib is not None and host_is_short(scenario, plan):
         available = int(scenario.system_memory_gib * GIB)
         reasons.append(Note("host_memory_short", {"needed": plan.host_bytes, "available": available}))
     return tuple(reasons)
+
+
+def host_is_short(scenario: Scenario, plan: EnginePlan) -> bool:
+    """Whether the plan keeps more in system RAM than there is, where that is known."""
+    known = scenario.system_memory_gib
+    return known is not None and plan.host_bytes > known * GIB
 
 
 def _warnings(scenario: Scenario) -> tuple[Note, ...]:

@@ -1,5 +1,6 @@
 """The template environments: one for each voice and markup, built once."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -8,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from markupsafe import escape as escape_html
 
-from service.i18n.messages import finetuning, measured, prices, step_titles, terms
+from service.i18n.messages import finetuning, measured, model_facts, planning, prices, step_titles, terms
 from service.i18n.voice import Voice
 from service.render import markdown
 
@@ -27,8 +28,14 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     "billing": prices.BILLING,
     "commitment": prices.COMMITMENTS,
     "price": prices.PRICE_KINDS,
+    "pick": planning.PICKS,
     "method": finetuning.METHODS,
     "training_term": finetuning.TRAINING_TERMS,
+    "fact": model_facts.FACTS,
+    "feed_forward": model_facts.FEED_FORWARDS,
+    "layer_kind": terms.LAYER_KINDS,
+    "support": model_facts.SUPPORT,
+    "tensor_class": model_facts.TENSOR_CLASSES,
     "difference": {**terms.PARAMETERS, **measured.DIFFERENCES},
 }
 
@@ -46,6 +53,7 @@ def markdown_text(voice: Voice) -> Environment:
     """Markdown: every value is escaped for Markdown; Markup marks what already is."""
     environment = _environment(voice, finalize=markdown.escape)
     environment.globals["code"] = markdown.code
+    environment.globals["fenced"] = markdown.fenced
     return environment
 
 
@@ -59,6 +67,7 @@ def _environment(voice: Voice, finalize: object = None) -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    environment.tests["power_of_two"] = lambda count: count & (count - 1) == 0
     environment.globals |= {
         "_": voice.text,
         "ngettext": voice.plural,
@@ -66,11 +75,14 @@ def _environment(voice: Voice, finalize: object = None) -> Environment:
         "names": lambda kind, codes: [_name(voice, kind, code) for code in codes],
         "shown": lambda parameter: shown(voice, parameter),
         "gib": lambda amount: "–" if amount is None else voice.gib(amount["bytes"]),
+        "whole_gib": lambda amount: "–" if amount is None else voice.gib(amount["bytes"], 0),
         "integer": voice.integer,
         "number": voice.number,
         "plain": voice.plain,
         "percent": voice.percent,
         "tokens": voice.tokens,
+        "compact": voice.compact,
+        "log2": math.log2,
         "period": voice.period,
         "listed": voice.list,
         "said": lambda notes: voice.paragraph([note["message"] for note in notes]),

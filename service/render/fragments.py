@@ -61,7 +61,8 @@ def render_with(
     content = _content(found, sizing or model, catalog, speaker)
     if wanted is Representation.JSON:
         return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    return _markup(found, content, speaker, wanted).encode()
+    alone = sizing is None and found.say_of_model is not None
+    return _markup(f"{section}-alone" if alone else section, content, speaker, wanted).encode()
 
 
 def _content(
@@ -76,7 +77,7 @@ def _content(
         said = section.say(data, speaker)
     elif subject is not None and section.compute_of_model is not None:
         data = section.compute_of_model(subject, catalog)
-        said = section.say(data, speaker)
+        said = (section.say_of_model or section.say)(data, speaker)
     else:
         said = [speaker.text(_NEEDS_GPU)]
     head = {
@@ -89,11 +90,10 @@ def _content(
     return {**head, **with_messages(data, speaker)}
 
 
-def _markup(section: Section, content: Mapping[str, Any], speaker: Voice, wanted: Representation) -> str:
+def _markup(name: str, content: Mapping[str, Any], speaker: Voice, wanted: Representation) -> str:
     if wanted is Representation.HTML:
         environment, suffix = environments.html(speaker), "html"
     else:
         environment, suffix = environments.markdown_text(speaker), "md"
-    name = section.name if content["available"] else "_section"
-    template = environment.get_template(f"{name}.{suffix}")
+    template = environment.get_template(f"{name if content['available'] else '_section'}.{suffix}")
     return template.render(content, paragraph=speaker.paragraph(content["sentences"])).strip() + "\n"

@@ -1,6 +1,7 @@
 """Text as Markdown: what a value contains is shown, never interpreted."""
 
 import re
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -36,6 +37,14 @@ def code(value: object) -> Markup:
     fence = "`" * (longest + 1)
     padding = " " if text.startswith("`") or text.endswith("`") else ""
     return Markup(f"{fence}{padding}{text}{padding}{fence}")  # noqa: S704 - a code span is not interpreted
+
+
+def fenced(commands: Sequence[Mapping[str, str]]) -> Markup:
+    """Commands as one code block, fenced by more backticks than it contains in a row."""
+    text = printable("\n\n".join(command["text"] for command in commands))
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return Markup(f"{fence}sh\n{text}\n{fence}")  # noqa: S704 - a code block is not interpreted
 
 
 def _one_line(text: str) -> str:

@@ -10,16 +10,29 @@ from service.core.sizing import Sizing
 from service.i18n.marking import mark
 from service.i18n.voice import Voice
 from service.render.sections import (
+    about,
+    architecture,
     cloud,
+    commands,
     context,
+    context_alone,
     derivation,
+    diagnosis,
+    estimates,
+    faq,
     finetuning,
+    gpus,
     measurements,
     memory,
+    memory_tiers,
+    models,
     quantizations,
+    quantizations_alone,
+    recommendations,
     scenario,
     speed,
     summary,
+    tips,
 )
 
 Compute = Callable[[Sizing, object], dict[str, Any]]
@@ -34,6 +47,7 @@ class Section:
     needs_gpu: false when it is also part of a report about a model alone.
     compute / say: None while this version of the service does not have the section yet.
     compute_of_model: the data about a model alone, None where the section needs a sizing.
+    say_of_model: what says that data, where it has another shape; its templates are `<name>-alone`.
     """
 
     name: str
@@ -42,6 +56,7 @@ class Section:
     compute: Compute | None = None
     say: Say | None = None
     compute_of_model: ComputeOfModel | None = None
+    say_of_model: Say | None = None
 
     @property
     def available(self) -> bool:
@@ -54,13 +69,35 @@ _ALL = (
     Section("scenario", mark("Scenario"), True, scenario.data, scenario.sentences),
     Section("memory", mark("Memory breakdown"), True, memory.data, memory.sentences),
     Section("speed", mark("Speed"), True, speed.data, speed.sentences),
-    Section("recommendations", mark("Recommended hardware")),
-    Section("commands", mark("Launch commands"), needs_gpu=False),
+    Section(
+        "recommendations",
+        mark("Recommended hardware"),
+        True,
+        recommendations.data,
+        recommendations.sentences,
+    ),
+    Section("commands", mark("Launch commands"), False, commands.data, commands.sentences),
     Section("cloud", mark("Cloud price comparison"), True, cloud.data, cloud.sentences),
     Section("finetuning", mark("Fine-tuning"), True, finetuning.data, finetuning.sentences),
-    Section("diagnosis", mark("Diagnosis")),
-    Section("context", mark("Memory by context window"), False, context.data, context.sentences),
-    Section("quantizations", mark("Quantizations"), False, quantizations.data, quantizations.sentences),
+    Section("diagnosis", mark("Diagnosis"), True, diagnosis.data, diagnosis.sentences),
+    Section(
+        "context",
+        mark("Memory by context window"),
+        False,
+        context.data,
+        context.sentences,
+        context_alone.data_of_model,
+        context_alone.sentences,
+    ),
+    Section(
+        "quantizations",
+        mark("Quantizations"),
+        False,
+        quantizations.data,
+        quantizations.sentences,
+        quantizations_alone.data_of_model,
+        quantizations_alone.sentences,
+    ),
     Section(
         "measurements",
         mark("Measurements"),
@@ -70,14 +107,35 @@ _ALL = (
         measurements.data_of_model,
     ),
     Section("derivation", mark("Derivation"), True, derivation.data, derivation.sentences),
-    Section("faq", mark("Frequently asked questions")),
-    Section("gpus", mark("This model on other GPUs")),
-    Section("models", mark("Other models on this GPU")),
-    Section("about", mark("About the model"), needs_gpu=False),
-    Section("estimates", mark("Estimated speed on each GPU"), needs_gpu=False),
-    Section("architecture", mark("Architecture"), needs_gpu=False),
-    Section("memory-tiers", mark("Memory tiers"), needs_gpu=False),
-    Section("tips", mark("Tips"), needs_gpu=False),
+    Section("faq", mark("Frequently asked questions"), True, faq.data, faq.sentences),
+    Section("gpus", mark("This model on other GPUs"), True, gpus.data, gpus.sentences),
+    Section("models", mark("Other models on this GPU"), True, models.data, models.sentences),
+    Section("about", mark("About the model"), False, about.data, about.sentences, about.data_of_model),
+    Section(
+        "estimates",
+        mark("Estimated speed on each GPU"),
+        False,
+        estimates.data,
+        estimates.sentences,
+        estimates.data_of_model,
+    ),
+    Section(
+        "architecture",
+        mark("Architecture"),
+        False,
+        architecture.data,
+        architecture.sentences,
+        architecture.data_of_model,
+    ),
+    Section(
+        "memory-tiers",
+        mark("Memory tiers"),
+        False,
+        memory_tiers.data,
+        memory_tiers.sentences,
+        memory_tiers.data_of_model,
+    ),
+    Section("tips", mark("Tips"), False, tips.data, tips.sentences, tips.data_of_model),
 )
 
 SECTIONS: Mapping[str, Section] = MappingProxyType({section.name: section for section in _ALL})

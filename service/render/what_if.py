@@ -3,7 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from service.core.catalogued import Model
 from service.core.engines import ENGINES
+from service.core.hardware import Gpu
 from service.core.request import PARAMETERS, Request
 from service.core.resolve import resolve
 from service.core.scenario import DEGREES, Scenario
@@ -25,6 +27,12 @@ _OF_THE_ENGINE = (
     "vision",
     *DEGREES,
 )
+# Settings of one machine; another has its own.
+_OF_THE_MACHINE = ("backend", "platform", "system_memory_gib", "kv_cache_memory_bytes", *DEGREES)
+# Settings that one model may have and another not.
+_OF_THE_MODEL = ("kv_cache_dtype", "kv_cache_dtype_v", "vision", "speculative_tokens", *DEGREES)
+# They only matter for speed, and need not fit another context.
+_SPEED_ONLY: dict[str, Any] = {"prompt_tokens": None, "output_tokens": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,17 @@ class Outcome:
     def of(cls, sizing: Sizing) -> "Outcome":
         """The outcome of the question itself."""
         return cls(sizing.scenario, sizing.plan, sizing.verdict)
+
+    @classmethod
+    def planned(cls, scenario: Scenario) -> "Outcome":
+        """The outcome of a scenario."""
+        plan = planned(scenario)
+        return cls(scenario, plan, judge(scenario, plan)[0])
+
+
+def planned(scenario: Scenario) -> EnginePlan:
+    """The plan without its limits."""
+    return ENGINES[scenario.engine].plan(scenario, limits=False)
 
 
 def request_of(scenario: Scenario) -> Request:
@@ -80,10 +99,7 @@ def in_format_elsewhere(scenario: Scenario, quantization: str) -> Outcome | None
 
 
 def _outcome(scenario: Scenario | None) -> Outcome | None:
-    if scenario is None:
-        return None
-    plan = ENGINES[scenario.engine].plan(scenario, limits=False)
-    return Outcome(scenario, plan, judge(scenario, plan)[0])
+    return None if scenario is None else Outcome.planned(scenario)
 
 
 def _resolved(request: Request) -> Scenario | None:
@@ -91,3 +107,41 @@ def _resolved(request: Request) -> Scenario | None:
         return resolve(request)
     except InvalidParameters:
         return None
+
+
+def changed(scenario: Scenario, **changes: Any) -> Outcome | None:
+    """The outcome with the same engine and format and some parameters changed; None when there is none."""
+    kept = {"engine": scenario.engine, "quantization": scenario.quantization}
+    return _outcome(_resolved(replace(request_of(scenario), **{**kept, **_SPEED_ONLY, **changes})))
+
+
+def with_engine(scenario: Scenario, engine: str) -> Outcome | None:
+    """The outcome with another engine, in the same format where it loads it, else in its own default."""
+    dropped: dict[str, Any] = dict.fromkeys(_OF_THE_ENGINE)
+    request = replace(request_of(scenario), **{**dropped, "engine": engine})
+    resolved = _resolved(replace(request, quantization=scenario.quantization))
+    return _outcome(resolved or _resolved(replace(request, quantization=None)))
+
+
+def on_gpu(scenario: Scenario, gpu: Gpu, gpu_count: int) -> Outcome | None:
+    """The outcome on another accelerator, whose machine has its own layout, backend and platform."""
+    dropped: dict[str, Any] = dict.fromkeys(_OF_THE_MACHINE)
+    kept = {
+        "gpu": gpu,
+        "gpu_count": gpu_count,
+        "engine": scenario.engine,
+        "quantization": scenario.quantization,
+    }
+    return _outcome(_resolved(replace(request_of(scenario), **{**dropped, **kept})))
+
+
+def of_model(scenario: Scenario, model: Model, quantization: str) -> Outcome | None:
+    """The outcome for another model in a format, at the same context and number of sequences."""
+    dropped: dict[str, Any] = dict.fromkeys(_OF_THE_MODEL)
+    kept = {
+        "model": model,
+        "engine": scenario.engine,
+        "quantization": quantization,
+        "gpu_count": scenario.gpu_count,
+    }
+    return _outcome(_resolved(replace(request_of(scenario), **{**dropped, **kept})))

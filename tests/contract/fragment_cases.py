@@ -18,7 +18,26 @@ from service.render.fragments import render
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
-SECTIONS = ("summary", "scenario", "memory", "speed", "context", "quantizations", "derivation", "cloud", "finetuning")
+SECTIONS = (
+    "summary",
+    "scenario",
+    "memory",
+    "speed",
+    "context",
+    "quantizations",
+    "derivation",
+    "cloud",
+    "finetuning",
+    "commands",
+    "diagnosis",
+    "faq",
+    "about",
+    "architecture",
+    "memory-tiers",
+    "tips",
+    "recommendations",
+    "estimates",
+)
 MEDIA_TYPES = {"html": "text/html", "md": "text/markdown"}
 SCENARIOS: Mapping[str, Mapping[str, Any]] = {
     "kimi": {

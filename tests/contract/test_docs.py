@@ -12,7 +12,10 @@ EXAMPLES = {
     "/v1/sizing": f"/v1/sizing?{QUESTION}",
     "/v1/costs": f"/v1/costs?{QUESTION}",
     "/v1/finetuning": f"/v1/finetuning?{QUESTION}",
+    "/v1/plan": "/v1/plan?model=qwen3-8b",
+    "/v1/matrix": "/v1/matrix?models=qwen3-8b&quantizations=q4_k_m,awq-int4",
     "/v1/fragments/{section}": f"/v1/fragments/memory?{QUESTION}",
+    "/v1/report": f"/v1/report?{QUESTION}",
     "/v1/models": "/v1/models",
     "/v1/models/{id}": "/v1/models/qwen3-8b",
     "/v1/gpus": "/v1/gpus",
@@ -91,7 +94,7 @@ def test_parameters_have_meaning_type_and_example(document):
 
 def test_examples_of_the_document_are_answered(client, document):
     """The examples of bodies work as they stand."""
-    for path in ("/v1/sizing", "/v1/costs", "/v1/finetuning", "/v1/fragments/{section}"):
+    for path in ("/v1/sizing", "/v1/costs", "/v1/finetuning", "/v1/plan", "/v1/fragments/{section}"):
         body = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]
         validator(document, body["schema"]).validate(body["example"])
         answer = client.post(path.replace("{section}", "memory"), json=body["example"])

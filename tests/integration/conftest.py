@@ -34,13 +34,16 @@ def redis_binary() -> str:
 
 
 class RedisServer:
-    """A server process of our own, which a test may kill, freeze, or fill up."""
+    """A server process of our own, which a test may kill, freeze, or fill up; or a Sentinel, by its file."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
+    def __init__(self, folder: Path, *options: str, sentinel: Path | None = None) -> None:
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
-        self._command = [redis_binary(), "--port", str(self.port), "--bind", "127.0.0.1"]
-        self._command += ["--save", "", "--appendonly", "no", "--dir", str(folder), *options]
+        self._command = [redis_binary()]
+        self._command += (
+            ["--save", "", "--appendonly", "no"] if sentinel is None else [str(sentinel), "--sentinel"]
+        )
+        self._command += ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), *options]
         self.start()
 
     def start(self) -> None:

@@ -4,23 +4,42 @@ from threading import Barrier, Event, Thread
 
 import pytest
 
-from service.cache import CachedAnswer, CircuitBreaker, Level, MemoryCache, SingleFlight, Tiers, namespace
+from service.cache import (
+    CachedAnswer,
+    CircuitBreaker,
+    Claim,
+    Found,
+    Level,
+    MemoryCache,
+    SingleFlight,
+    Standing,
+    Tiers,
+    namespace,
+)
 
 ANSWER = CachedAnswer(200, (("ETag", '"a"'),), b"body", '"a"')
 ERROR = CachedAnswer(422, (), b"problem", "")
 
 
 class Shared:
-    """A shared level in a dictionary."""
+    """A shared level in a dictionary, with a lease for everybody who asks."""
+
+    lease_seconds = 1.0
 
     def __init__(self) -> None:
         self.values: dict[str, CachedAnswer] = {}
 
-    def get(self, key: str) -> CachedAnswer | None:
-        return self.values.get(key)
+    def find(self, key: str) -> Found | None:
+        return Found(self.values[key]) if key in self.values else None
 
-    def put(self, key: str, answer: CachedAnswer) -> None:
+    def claim(self, key: str) -> Claim:
+        return Claim(Standing.WON, "token")
+
+    def publish(self, key: str, answer: CachedAnswer, token: str) -> None:
         self.values[key] = answer
+
+    def give_up(self, key: str, token: str) -> None:
+        pass
 
 
 def together(count: int, call) -> list:

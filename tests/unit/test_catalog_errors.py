@@ -18,7 +18,15 @@ MODEL = "models/qwen3-8b.yaml"
 def folder(tmp_path: Path) -> Path:
     """The facts with one model only."""
     (tmp_path / "models").mkdir()
-    for name in (MODEL, "gpus.yaml", "offers.yaml", "costs.yaml", "speed.yaml", "engines.yaml", "quantizations.yaml"):
+    for name in (
+        MODEL,
+        "gpus.yaml",
+        "offers.yaml",
+        "costs.yaml",
+        "speed.yaml",
+        "engines.yaml",
+        "quantizations.yaml",
+    ):
         shutil.copy(CONFIG / name, tmp_path / name)
     return tmp_path
 
@@ -92,7 +100,8 @@ def test_a_fact_needs_a_source(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["gpus.yaml", "offers.yaml", "costs.yaml", "speed.yaml", "engines.yaml", "quantizations.yaml", MODEL]
+    "file",
+    ["gpus.yaml", "offers.yaml", "costs.yaml", "speed.yaml", "engines.yaml", "quantizations.yaml", MODEL],
 )
 def test_a_missing_file_is_named(folder: Path, file: str) -> None:
     """An empty catalog is never served."""

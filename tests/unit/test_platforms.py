@@ -59,13 +59,18 @@ def test_the_catalogs_own_share_comes_first() -> None:
     assert allowance(machine("Apple", 32, 0.7), MACOS).bytes == int(32 * GIB * 0.7)
 
 
-def test_strix_halo_maps_half_on_linux_and_says_how_to_raise_it() -> None:
-    """128 GiB: 64 mapped by default; ttm.pages_limit raises it to the share that users set (0.84)."""
+def test_strix_halo_has_the_share_that_users_map_and_says_what_it_takes() -> None:
+    """128 GiB: 0.84 of it once ttm.pages_limit is raised, 64 GiB before."""
     found = allowance(machine("AMD", 128, 0.84), DESKTOP)
-    assert found.bytes == 64 * GIB
+    assert found.bytes == int(128 * GIB * 0.84)
     [note] = found.notes
-    assert note.code == "gtt_limit_raisable"
-    assert note.parameters == {"usable": 64 * GIB, "raised_bytes": int(128 * GIB * 0.84)}
+    assert note.code == "gtt_limit_raised"
+    assert note.parameters == {"usable": int(128 * GIB * 0.84), "mapped_bytes": 64 * GIB}
+
+
+def test_without_a_known_share_linux_maps_half() -> None:
+    """The kernel's default for an AMD machine that no one measured."""
+    assert allowance(machine("AMD", 128), DESKTOP).bytes == 64 * GIB
 
 
 def test_strix_halo_on_windows_has_what_is_carved_out() -> None:

@@ -11,7 +11,7 @@ from tests.contract.fragment_cases import facts
 
 
 def test_all_experts_are_touched_in_the_end_and_k_of_them_by_one_token():
-    """Qwen3-30B-A3B, 8 of 128 experts: two tokens touch 128 (1 - (1 - 1/16)**2) = 15.5 on average."""
+    """Qwen3-30B-A3B, 8 of 128 experts: two tokens touch 128 (1 - (1 - 1/16)**2) = 15.5 of them."""
     model = facts().models["qwen3-30b-a3b-instruct-2507"]
     done = work(weigh(model, "bf16"), model.architecture)
     assert done.expert_share(1) == pytest.approx(8 / 128)
@@ -20,7 +20,7 @@ def test_all_experts_are_touched_in_the_end_and_k_of_them_by_one_token():
 
 
 def test_a_dense_model_reads_everything_but_its_input_embedding():
-    """Llama 3.1 8B in 16 bit: 8,030,261,248 parameters less 128,256 x 4,096 of the embedding, 2 bytes each."""
+    """Llama 3.1 8B in 16 bit: 8,030,261,248 parameters less 128,256 x 4,096 of the embedding."""
     model = facts().models["llama-3.1-8b-instruct"]
     done = work(weigh(model, "bf16"), model.architecture)
     expected = 2 * (8_030_261_248 - 128_256 * 4_096)

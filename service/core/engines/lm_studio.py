@@ -1,6 +1,6 @@
 """LM Studio: its GGUF runtime is llama.cpp; its own guardrails are not published."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from service.core.architecture.model import Architecture
@@ -8,6 +8,7 @@ from service.core.derivation.explained import Explained
 from service.core.derivation.steps import Trace
 from service.core.engines import llama_cpp
 from service.core.engines.base import EngineDefaults
+from service.core.engines.broadcast import FillsMemory
 from service.core.evidence import Evidence, weakest
 from service.core.hardware import Gpu
 from service.core.scenario import Scenario
@@ -17,7 +18,7 @@ from service.core.sizing import EnginePlan, Sizing, Sourced
 _KNOWN = frozenset({"weights"})
 
 
-class LMStudio:
+class LMStudio(FillsMemory):
     """llama.cpp's allocation, known only as an estimate because LM Studio is closed source."""
 
     id = "lm-studio"
@@ -45,6 +46,10 @@ class LMStudio:
         """llama.cpp's allocation; whether a guardrail refuses the load earlier is not known."""
         planned = llama_cpp.ENGINE.plan(scenario, limits=limits)
         return replace(planned, evidence=_as_estimates(planned.evidence))
+
+    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
+        """The largest context in each of these amounts of memory."""
+        return llama_cpp.ENGINE.longest(scenario, offered)
 
     def explain(self, sizing: Sizing, trace: Trace) -> Explained:
         """The steps behind llama.cpp's plan."""

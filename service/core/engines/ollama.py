@@ -5,6 +5,7 @@ num_ctx * num_parallel -np num_parallel`, one cache type for keys and values), s
 server/routes.go.
 """
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from service.core.architecture.caches import KeyValueCache
@@ -16,9 +17,9 @@ from service.core.engines.base import EngineDefaults
 from service.core.engines.llama_cpp.explain import explain
 from service.core.engines.llama_cpp.plan import plan_within, weights
 from service.core.engines.llama_cpp.pool import DEFAULT_MICRO_BATCH
-from service.core.engines.platforms import allowance
+from service.core.engines.platforms import allowance, context_bytes
 from service.core.evidence import Evidence
-from service.core.hardware import Gpu
+from service.core.hardware import Gpu, Platform
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Note, Sizing, Sourced
 from service.core.units import GIB, MIB
@@ -78,6 +79,10 @@ class Ollama:
         """The batch that Ollama takes in the end, which depends on how full the GPU gets."""
         allowed = allowance(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
         return replace(scenario, max_batched_tokens=_batch(scenario, weights(scenario), allowed.bytes))
+
+    def peers(self, gpu: Gpu, platform: Platform, backend: str) -> Hashable:
+        """The context of the process, and the memory, from which the batch follows."""
+        return context_bytes(backend), allowance(gpu, platform).bytes
 
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """llama.cpp's allocation, with the batch that Ollama takes when the GPU is nearly full."""

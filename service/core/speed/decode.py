@@ -40,28 +40,54 @@ class Step:
         return Step(*(getattr(self, name) * factor for name in self.__slots__))
 
 
-def step(run: Run, constants: SpeedConstants) -> Step:
-    """One decode step of the streams of a replica.
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a runtime works on a generation of accelerators, in a format.
+
+    weights, caches: part of the bandwidth at which they are read. The rest as in `Runtime`.
+    """
+
+    weights: float
+    caches: float
+    layer_us: float
+    expert_layer_factor: float
+
+
+def pace(runtime: str, generation: str, grain: str, constants: SpeedConstants) -> Pace:
+    """The calibrated pace of llama.cpp or MLX; nothing is read faster than the memory delivers."""
+    found = constants.runtime(runtime)
+    part = pick(found.efficiency, generation) * found.grains.get(grain, 1.0)
+    return Pace(
+        weights=min(1.0, part),
+        caches=min(1.0, part * found.cache_efficiency),
+        layer_us=found.layer_us,
+        expert_layer_factor=found.expert_layer_factor,
+    )
+
+
+def step(run: Run, constants: SpeedConstants, own: Pace | None = None) -> Step:
+    """One decode step of the streams of a replica; the run's rates and `own` may be arrays over accelerators.
+
+    own: the pace of llama.cpp or MLX, the run's by default.
 
     llama.cpp and MLX: (weights + caches / e_kv) / (bandwidth * e * grain) + layers * t_layer + hops.
     Serving: tensor-parallel shares of weights and caches, two all-reduces a layer, and the prefills of the
     other streams that fall between the steps. Sums, not maxima: the parts run in turn.
     """
-    return _layer_split_step(run, constants) if run.layer_split else _serving_step(run, constants)
+    if not run.layer_split:
+        return _serving_step(run, constants)
+    return _layer_split_step(run, constants, own or pace(run.runtime, run.generation, run.grain, constants))
 
 
-def _layer_split_step(run: Run, constants: SpeedConstants) -> Step:
-    found = constants.runtime(run.runtime)
-    part = pick(found.efficiency, run.generation) * found.grains.get(run.grain, 1.0)
+def _layer_split_step(run: Run, constants: SpeedConstants, own: Pace) -> Step:
     weights, host = _tiers(run, constants)
     caches = run.sequences * run.cache.on_rank(1)
-    # Nothing is read faster than the memory delivers.
-    read = weights / min(1.0, part) + caches / min(1.0, part * found.cache_efficiency)
+    read = weights / own.weights + caches / own.caches
     return Step(
         memory=read / run.bandwidth,
         compute=0.0,
         interconnect=(run.gpu_count - 1) * constants.hop_us * _MICRO,
-        host=host + _layers(run, found.layer_us, found.expert_layer_factor),
+        host=host + _layers(run, own.layer_us, own.expert_layer_factor),
     )
 
 

@@ -30,7 +30,7 @@ def estimate(sizing: Sizing, constants: SpeedConstants) -> Speed | Withheld:
     made = run_of(scenario)
     taken = step(made, constants)
     basis = _basis(made, constants, "decode")
-    decode = _spread(1 / taken.seconds, _interval(made, constants, "decode"))
+    decode = spread(1 / taken.seconds, decode_interval(made, constants))
     prompt, first, prompt_notes = _prompt(scenario, made, constants, taken.seconds)
     return Speed(
         decode=decode,
@@ -98,20 +98,26 @@ def _prompt(
     prefill = scenario.prompt_tokens / (seconds if made.layer_split else first)
     found = _interval(made, constants, "prefill" if made.layer_split else "first_token")
     if made.layer_split:
-        rate = _spread(prefill, found)
+        rate = spread(prefill, found)
         waited = first * 1000
         return rate, Estimate(waited / found.high, waited, waited / found.low), ()
     waited = first * 1000
     slow = Estimate(prefill / found.high, prefill, prefill / found.low)
-    return slow, _spread(waited, found), ()
+    return slow, spread(waited, found), ()
 
 
-def _spread(value: float, interval: Interval) -> Estimate:
+def spread(value: float, interval: Interval) -> Estimate:
+    """A value with the interval of its class; numbers or arrays."""
     return Estimate(value * interval.low, value, value * interval.high)
 
 
 def _class(made: Run, quantity: str) -> str:
     return interval_class(made.runtime, batched=quantity == "decode" and made.sequences > 1)
+
+
+def decode_interval(made: Run, constants: SpeedConstants) -> Interval:
+    """The interval of decode speeds like this run's."""
+    return _interval(made, constants, "decode")
 
 
 def _is_indicative(made: Run, constants: SpeedConstants, quantity: str) -> bool:

@@ -87,7 +87,7 @@ def run(
         grain=grain(table.quantization),
         bandwidth=gpu.memory_bandwidth_gbs * 1e9,
         peak=peak,
-        weight_peak=_flops(gpu, done.weights.precision) or peak,
+        weight_peak=weight_peak(gpu, done.weights.precision),
         interconnect=None if gpu.interconnect_gbs is None else gpu.interconnect_gbs / 2 * 1e9,
         work=done,
         cache=cache_reads(architecture, streams.filled_tokens, streams.dtype_k, streams.dtype_v),
@@ -106,6 +106,11 @@ def family(engine: str, quantization: str) -> Family | None:
     """The kind of file that an engine loads a format from, None for the format's own."""
     gguf = engine in LAYER_SPLIT and engine != "mlx"
     return Family.GGUF if gguf and FORMATS[quantization].recipe is not None else None
+
+
+def weight_peak(gpu: Gpu, precision: str) -> float | None:
+    """Dense FLOP/s of products with weights of a precision, at the 16-bit rate where it has no hardware."""
+    return _flops(gpu, precision) or _half_peak(gpu)
 
 
 def _half_peak(gpu: Gpu) -> float | None:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from service.core.sizing import Note
 from service.i18n.marking import mark
 from service.i18n.messages.cost_notes import COST_CODES, FINETUNING_CODES
+from service.i18n.messages.planning import PLAN_CODES
+from service.i18n.messages.reports import REPORT_CODES
 from service.i18n.messages.sentence import say
 from service.i18n.messages.speed import SPEED_CODES
 from service.i18n.voice import Voice
@@ -88,9 +90,9 @@ WARNING_CODES: Mapping[str, str] = {
         "Windows gives the GPU up to %(usable)s of this machine's memory, "
         "and only once it is set in the driver or the BIOS."
     ),
-    "gtt_limit_raisable": mark(
-        "Linux gives the GPU %(usable)s of this machine's memory by default; "
-        "the kernel parameter ttm.pages_limit raises this to about %(raised_bytes)s."
+    "gtt_limit_raised": mark(
+        "Linux maps only %(mapped_bytes)s of this machine's memory for the GPU by default; "
+        "the %(usable)s counted here take the kernel parameter ttm.pages_limit."
     ),
     "weights_near_working_set": mark(
         "The weights take more than %(percent)s of the memory that Metal recommends, "
@@ -168,6 +170,8 @@ WARNING_CODES: Mapping[str, str] = {
     **COST_CODES,
     **SPEED_CODES,
     **FINETUNING_CODES,
+    **PLAN_CODES,
+    **REPORT_CODES,
 }
 
 

@@ -47,6 +47,10 @@ PARAMETER_CODES: Mapping[str, str] = {
         "Prompt and output must fit the context of %(context_tokens)s tokens; "
         "“%(parameter)s” may be at most %(maximum)s."
     ),
+    "matrix_too_large": mark(
+        "The matrix has %(cells)s cells; at most %(maximum)s are answered at once. Ask for it in parts: "
+        "“%(parameter)s” with at most %(at_once)s entries each."
+    ),
     "exceeds_limit": mark("“%(parameter)s” may be at most %(maximum)s."),
 }
 _ALLOWED = mark("Permitted: %(allowed)s.")

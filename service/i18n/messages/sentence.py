@@ -47,6 +47,8 @@ def _number(voice: Voice, name: str, value: int | float) -> str:
         return voice.gib(int(value))
     if name.endswith("_gib"):
         return voice.gib(int(value * GIB))
+    if name.startswith("parameters_"):
+        return voice.compact(int(value))
     if name == "utilization":
         return voice.percent(value, 1)
     if name == "percent" or name.endswith("_percent"):

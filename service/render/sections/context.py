@@ -10,10 +10,10 @@ from service.render import amounts
 from service.render.what_if import Outcome, at_context
 
 _STEPS = tuple(2**power for power in (12, 13, 14, 15, 16, 17, 18, 20))  # 4K ... 256K, 1M
-_NATIVE = mark("The model is made for contexts of up to %(native)s tokens.")
+NATIVE = mark("The model is made for contexts of up to %(native)s tokens.")
 _LARGEST = mark("The largest context that fits here is %(largest)s tokens.")
 _NONE_FITS = mark("No context fits here.")
-_CONSTANT = mark("The weights are the same at every context; the KV cache grows with its length.")
+CONSTANT = mark("The weights are the same at every context; the KV cache grows with its length.")
 
 
 def data(sizing: Sizing, _catalog: object) -> dict[str, Any]:
@@ -32,6 +32,7 @@ def data(sizing: Sizing, _catalog: object) -> dict[str, Any]:
         "engine": scenario.engine,
         "native_context_tokens": native,
         "max_context_tokens": sizing.limits.max_context_tokens,
+        "usable": amounts.maybe_amount(sizing.plan.usable_bytes),
         "verdict": str(sizing.verdict),
         "rows": rows,
     }
@@ -39,7 +40,7 @@ def data(sizing: Sizing, _catalog: object) -> dict[str, Any]:
 
 def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
     """The model's own limit and the one that the memory sets."""
-    said = [voice.text(_CONSTANT), voice.text(_NATIVE, native=voice.integer(data["native_context_tokens"]))]
+    said = [voice.text(CONSTANT), voice.text(NATIVE, native=voice.integer(data["native_context_tokens"]))]
     if data["verdict"] in (Verdict.UNSUPPORTED, Verdict.UNKNOWN):
         return said
     if largest := data["max_context_tokens"]:

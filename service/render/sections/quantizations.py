@@ -20,7 +20,7 @@ _SAME_QUESTION = mark(
 )
 _LARGEST = mark("The largest format that fits here is %(quantization)s with %(engine)s.")
 _NONE_FITS = mark("None of the formats fits here.")
-_ESTIMATED = mark("Sizes marked as an estimate have neither a quantization recipe nor a published file.")
+ESTIMATED = mark("Sizes marked as an estimate have neither a quantization recipe nor a published file.")
 
 
 def data(sizing: Sizing, _catalog: object) -> dict[str, Any]:
@@ -41,6 +41,7 @@ def data(sizing: Sizing, _catalog: object) -> dict[str, Any]:
         "gpu_count": scenario.gpu_count,
         "context_tokens": scenario.context_tokens,
         "concurrent_sequences": scenario.concurrent_sequences,
+        "usable": amounts.maybe_amount(sizing.plan.usable_bytes),
         "rows": rows,
     }
 
@@ -57,7 +58,7 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
             voice.text(_LARGEST, quantization=largest["quantization"], engine=_named(largest["engine"]))
         )
     if any(row["estimated"] for row in rows):
-        said.append(voice.text(_ESTIMATED))
+        said.append(voice.text(ESTIMATED))
     return said
 
 

@@ -7,11 +7,12 @@ from service.catalog import Catalog
 from service.core.sizing import Note, Sizing
 from service.core.speed.estimate import estimate
 from service.core.speed.result import Speed
-from service.i18n.marking import mark, mark_plural
+from service.i18n.marking import mark
 from service.i18n.messages import note_text
 from service.i18n.messages.speed import BOUNDS
 from service.i18n.voice import Voice
 from service.render import amounts
+from service.render.measured import closest_records
 from service.render.speeds import block
 
 _DECODE = mark(
@@ -28,11 +29,9 @@ _PROMPT = mark(
     "when no other request waits before it."
 )
 _BOUND = mark("Most of a decode step is spent on %(bound)s.")
-_BASIS = mark_plural(
-    "The interval holds eight of ten measurements of its class (%(kind)s), taken from one measurement "
-    "of a model and GPU that the calibration had not seen.",
-    "The interval holds eight of ten measurements of its class (%(kind)s), taken from %(n)s measurements "
-    "of models and GPUs that the calibration had not seen.",
+_BASIS = mark(
+    "The interval is to hold eight of ten measurements of its class (%(kind)s); it comes from %(count)s of "
+    "them, each judged with and without its model and GPU in the calibration."
 )
 
 
@@ -54,6 +53,7 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
         "speed": block(found) if isinstance(found, Speed) else None,
         "reasons": [] if isinstance(found, Speed) else amounts.notes(found.reasons),
         "as_of": catalog.speed.as_of if runs else None,
+        "measured": _measured(sizing, catalog) if runs else [],
     }
 
 
@@ -74,8 +74,25 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
     said.append(voice.text(_BOUND, bound=voice.text(BOUNDS[speed["bound"]])))
     basis = speed["basis"]["decode"]
     if not basis["indicative"]:
-        said.append(voice.plural(*_BASIS, basis["measurements"], kind=basis["class"]))
+        count = voice.integer(basis["measurements"])
+        said.append(voice.text(_BASIS, count=count, kind=basis["class"]))
     return [*said, *(note_text(voice, Note(**note)) for note in speed["notes"])]
+
+
+def _measured(sizing: Sizing, catalog: Catalog) -> list[dict[str, Any]]:
+    """Rates of the closest comparable measurements, each under its own conditions."""
+    return [
+        {
+            "id": row["id"],
+            "source": row["source"]["name"],
+            "date": row["date"],
+            "decode_tokens_per_second": row["decode_tokens_per_second"],
+            "prefill_tokens_per_second": row["prefill_tokens_per_second"],
+            "differences": row["differences"],
+        }
+        for row in closest_records(sizing.scenario, catalog)
+        if row["comparable"]
+    ]
 
 
 def _spoken(found: Mapping[str, float], voice: Voice) -> dict[str, str]:

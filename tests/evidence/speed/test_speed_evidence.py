@@ -77,13 +77,13 @@ def test_decode_beats_what_a_visitor_would_guess(held_out: Residuals):
 
 
 def test_intervals_hold_what_they_promise(held_out: Residuals):
-    """Eight of ten over all and in classes of a hundred rows or more, 60 to 100 % in smaller ones."""
+    """Eight of ten over all and in classes of a hundred rows or more; smaller ones by their few groups."""
     found = {
         name: {"low": one.low, "high": one.high, "rows": one.rows}
         for name, one in facts().speed.intervals.items()
     }
     for name, (count, part) in coverage(held_out, found).items():
-        low, high = (0.75, 0.86) if count >= 100 else (0.6, 1.0)
+        low, high = (0.75, 0.85) if count >= 100 else (0.55, 0.95)
         assert low <= part <= high, (name, count, part)
 
 

@@ -1,20 +1,23 @@
 """llama.cpp (llama-server): GGUF weights, layer split, whole cache allocated at start."""
 
+from collections.abc import Sequence
+
 from service.core.architecture.model import Architecture
 from service.core.derivation.explained import Explained
 from service.core.derivation.steps import Trace
 from service.core.engines.base import EngineDefaults
+from service.core.engines.broadcast import FillsMemory
 from service.core.engines.llama_cpp.explain import explain
 from service.core.engines.llama_cpp.formats import FORMATS, loads_native
 from service.core.engines.llama_cpp.kv_types import KV_TYPES
-from service.core.engines.llama_cpp.plan import plan
+from service.core.engines.llama_cpp.plan import longest, plan
 from service.core.engines.llama_cpp.pool import DEFAULT_MICRO_BATCH
 from service.core.hardware import Gpu
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Sizing
 
 
-class LlamaCpp:
+class LlamaCpp(FillsMemory):
     """llama.cpp as read and run at commit 0c1e57098 of 2026-10-01."""
 
     id = "llama.cpp"
@@ -51,6 +54,10 @@ class LlamaCpp:
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """The allocation for a scenario, whatever the GPU holds."""
         return plan(scenario, limits=limits)
+
+    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
+        """The largest context in each of these amounts of memory."""
+        return longest(scenario, offered)
 
     def explain(self, sizing: Sizing, trace: Trace) -> Explained:
         """The steps behind the plan."""

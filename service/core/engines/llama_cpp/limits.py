@@ -1,7 +1,8 @@
 """The largest context and the most sequences that fit, by bisection of a monotone load."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from service.core.engines.llama_cpp.load import Load
 from service.core.engines.llama_cpp.pool import CELL_MULTIPLE, MAX_SEQUENCES, Pool
@@ -24,13 +25,25 @@ def reach(
     make_pool: (context of one sequence, sequences) -> pool. The context is a multiple of 256, at most what
     the model was made for; 0 when not even 256 tokens fit. Sequences are at most LLAMA_MAX_SEQ (256).
     """
-    longest = load.architecture.max_context_tokens
-    steps = _most(
-        ceil_div(longest, CELL_MULTIPLE),
-        lambda step: load.fullest(make_pool(step * CELL_MULTIPLE, sequences)) <= usable,
-    )
+    (longest,) = longest_contexts(load, (usable,), make_pool, sequences)
     most = _most(MAX_SEQUENCES, lambda count: load.fullest(make_pool(context, count)) <= usable)
-    return Reach(min(steps * CELL_MULTIPLE, longest), most)
+    return Reach(longest, most)
+
+
+def longest_contexts(
+    load: Load, amounts: Sequence[int], make_pool: Callable[[int, int], Pool], sequences: int
+) -> list[int]:
+    """The largest context for `sequences` in each of several usable amounts, as `reach` has it."""
+    longest = load.architecture.max_context_tokens
+
+    @cache
+    def needed(step: int) -> int:
+        return load.fullest(make_pool(step * CELL_MULTIPLE, sequences))
+
+    def most(usable: int) -> int:
+        return _most(ceil_div(longest, CELL_MULTIPLE), lambda step: needed(step) <= usable)
+
+    return [min(most(usable) * CELL_MULTIPLE, longest) for usable in amounts]
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:

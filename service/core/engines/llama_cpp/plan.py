@@ -1,6 +1,6 @@
 """llama.cpp's allocation for a scenario (llama-server, everything reserved at start)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from service.core.engines.llama_cpp.cache import kv_bytes_per_token, window_byte
 from service.core.engines.llama_cpp.compute import graph
 from service.core.engines.llama_cpp.kv_types import fits_blocks
 from service.core.engines.llama_cpp.layers import sort_kinds
-from service.core.engines.llama_cpp.limits import reach
+from service.core.engines.llama_cpp.limits import longest_contexts, reach
 from service.core.engines.llama_cpp.load import Load, count_kinds, group
 from service.core.engines.llama_cpp.pool import Pool, pool
 from service.core.engines.llama_cpp.shares import Shares, shares
@@ -93,6 +93,12 @@ def plan_with(
         warnings=weight_notes(table),
         refusals=_refusals(scenario),
     )
+
+
+def longest(scenario: Scenario, offered: Sequence[int]) -> list[int]:
+    """The largest context for the scenario's sequences in each of these usable amounts."""
+    _, _, load, make_pool = arrange(scenario, weights(scenario))
+    return longest_contexts(load, offered, make_pool, scenario.concurrent_sequences)
 
 
 def arrange(scenario: Scenario, table: WeightTable) -> Arrangement:

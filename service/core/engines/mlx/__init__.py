@@ -1,10 +1,13 @@
 """MLX (mlx-lm, mlx-vlm): weights, caches and buffers in the unified memory of an Apple machine."""
 
+from collections.abc import Sequence
+
 from service.core.architecture.model import Architecture
 from service.core.engines.base import EngineDefaults
+from service.core.engines.broadcast import FillsMemory
 from service.core.engines.mlx.kv_types import KV_TYPES
 from service.core.engines.mlx.load import PREFILL_STEP
-from service.core.engines.mlx.plan import plan
+from service.core.engines.mlx.plan import longest, plan
 from service.core.hardware import Gpu
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan
@@ -12,7 +15,7 @@ from service.core.sizing import EnginePlan
 _FORMATS = frozenset({"mlx-3bit", "mlx-4bit", "mlx-5bit", "mlx-6bit", "mlx-8bit", "bf16", "fp16"})
 
 
-class MLX:
+class MLX(FillsMemory):
     """mlx-lm 0.32.2; models that only mlx-vlm 0.7.10 runs are planned alike, as an estimate."""
 
     id = "mlx"
@@ -49,6 +52,10 @@ class MLX:
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """The allocation for a scenario, whatever the machine holds."""
         return plan(scenario, limits=limits)
+
+    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
+        """The largest context in each of these amounts of memory."""
+        return longest(scenario, offered)
 
 
 ENGINE = MLX()

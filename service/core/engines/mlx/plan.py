@@ -1,7 +1,8 @@
 """MLX's allocation for a scenario: everything in the unified memory, caches that grow."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 from service.core.architecture.caches import KeyValueCache, LatentCache, Reach
 from service.core.architecture.model import Architecture, Layer
@@ -92,18 +93,34 @@ def _load(scenario: Scenario, table: WeightTable) -> Load:
 def _with_limits(scenario: Scenario, planned: EnginePlan, load: Load) -> EnginePlan:
     """The longest context in whole steps, and the most sequences that the server decodes at once."""
     usable = planned.usable_bytes or 0
-    longest = scenario.model.architecture.max_context_tokens
     sequences, context = scenario.concurrent_sequences, scenario.context_tokens
     at_once = 1 if quantized(scenario.kv_cache_dtype) else max(SEQUENCES_AT_ONCE, sequences)
-    steps = _most(
-        ceil_div(longest, STEP),
-        lambda step: load.fullest(min(step * STEP, longest), sequences) <= usable,
-    )
+    (most,) = _longest(load, (usable,), sequences)
     return replace(
         planned,
-        max_context_tokens=min(steps * STEP, longest),
+        max_context_tokens=most,
         max_concurrent_sequences=_most(at_once, lambda count: load.fullest(context, count) <= usable),
     )
+
+
+def longest(scenario: Scenario, offered: Sequence[int]) -> list[int]:
+    """The longest context for the scenario's sequences in each of these usable amounts."""
+    table = weigh(scenario.model, scenario.quantization, vision=scenario.vision)
+    return _longest(_load(scenario, table), offered, scenario.concurrent_sequences)
+
+
+def _longest(load: Load, amounts: Sequence[int], sequences: int) -> list[int]:
+    """The longest context in whole steps, in each amount."""
+    limit = load.architecture.max_context_tokens
+
+    @cache
+    def needed(step: int) -> int:
+        return load.fullest(min(step * STEP, limit), sequences)
+
+    def most(usable: int) -> int:
+        return _most(ceil_div(limit, STEP), lambda step: needed(step) <= usable)
+
+    return [min(most(usable) * STEP, limit) for usable in amounts]
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:

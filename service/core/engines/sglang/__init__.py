@@ -1,5 +1,6 @@
 """SGLang 0.5.23: pools sized from mem_fraction_static, as its own configurators do."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from service.core.architecture.model import Architecture
@@ -9,7 +10,7 @@ from service.core.engines.sglang.dtypes import KV_DTYPES, auto_dtype
 from service.core.engines.sglang.fraction import default_chunk, mem_fraction_static
 from service.core.engines.sglang.plan import plan, settle
 from service.core.engines.vllm.generation import generation
-from service.core.hardware import Gpu
+from service.core.hardware import Gpu, Platform
 from service.core.request import Request
 from service.core.scenario import Layout, Scenario
 from service.core.sizing import EnginePlan
@@ -79,6 +80,10 @@ class SGLang:
     def settle(self, scenario: Scenario) -> Scenario:
         """The scenario with what SGLang derives from all of its values."""
         return settle(scenario)
+
+    def peers(self, gpu: Gpu, platform: Platform, backend: str) -> Hashable:  # noqa: ARG002 - one rule for all
+        """The generation and the memory: every pool and reserve follows from it."""
+        return generation(gpu), gpu.memory_bytes, gpu.exists
 
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """The allocation for a scenario, computed whatever the verdict."""

@@ -1,12 +1,15 @@
 """TensorRT-LLM (PyTorch backend): paged pools in a fraction of what weights and profiling leave free."""
 
+from collections.abc import Hashable, Sequence
+
 from service.core.architecture.model import Architecture
 from service.core.engines.base import EngineDefaults
+from service.core.engines.platforms import free_at_start
 from service.core.engines.tensorrt_llm.budget import FREE_FRACTION
 from service.core.engines.tensorrt_llm.buffers import MAX_TOKENS
 from service.core.engines.tensorrt_llm.cache import KV_DTYPES
-from service.core.engines.tensorrt_llm.plan import plan
-from service.core.hardware import Gpu
+from service.core.engines.tensorrt_llm.plan import longest, plan, usable
+from service.core.hardware import Gpu, Platform
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan
 
@@ -51,6 +54,22 @@ class TensorRTLLM:
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """The allocation for a scenario, computed whatever the verdict."""
         return plan(scenario, limits=limits)
+
+    def peers(self, gpu: Gpu, platform: Platform, backend: str) -> Hashable:  # noqa: ARG002 - the same on all
+        """Nothing but the memory tells accelerators apart."""
+        return ()
+
+    def offered(self, scenario: Scenario) -> int | None:
+        """What is free at start."""
+        return free_at_start(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes).bytes
+
+    def usable(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int]:
+        """What the engine fills of it: weights, buffers and pools."""
+        return usable(scenario, offered)
+
+    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
+        """The largest context in each of these amounts of memory."""
+        return longest(scenario, offered)
 
 
 ENGINE = TensorRTLLM()

@@ -1,6 +1,6 @@
 """TensorRT-LLM's allocation for a scenario, from weights to limits."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from service.core.architecture.model import Layer
 from service.core.engines.base import weight_notes
@@ -43,16 +43,10 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     Sequences are spread over the data-parallel replicas; the pool that is printed is that of one replica.
     """
     layout, context, sequences = scenario.layout, scenario.context_tokens, scenario.concurrent_sequences
-    table = weigh(
-        scenario.model,
-        scenario.quantization,
-        mtp=bool(_drafting(scenario)),
-        vision=scenario.vision and bool(scenario.model.architecture.vision),
-    )
+    table = _table(scenario)
     stages = _stages(scenario, table)
     free = free_at_start(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
-    fraction = FREE_FRACTION if scenario.memory_utilization is None else scenario.memory_utilization
-    budget = Budget(stages, free.bytes, fraction, scenario.kv_cache_memory_bytes, layout.data)
+    budget = _budget(scenario, stages, free.bytes)
     whole = _kept((*scenario.model.architecture.layers, *_drafting(scenario)))
     alone = CacheConfig(scenario.kv_cache_dtype, state_dtype=scenario.model.architecture.state_dtype)
     each = ceil_div(sequences, layout.data)
@@ -72,6 +66,36 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         warnings=(*weight_notes(table), *_notes(scenario, whole), *free.notes),
         shortages=_shortages(scenario, budget),
     )
+
+
+def usable(scenario: Scenario, offered: Sequence[int]) -> list[int]:
+    """Usable bytes in each of these free amounts."""
+    stages = _stages(scenario, _table(scenario))
+    context, sequences = scenario.context_tokens, scenario.concurrent_sequences
+    found = (_budget(scenario, stages, free).usable(context, sequences) for free in offered)
+    return [amount or 0 for amount in found]
+
+
+def longest(scenario: Scenario, offered: Sequence[int]) -> list[int | None]:
+    """The longest context for the scenario's sequences in each of these free amounts."""
+    stages = _stages(scenario, _table(scenario))
+    sequences, most = scenario.concurrent_sequences, scenario.model.architecture.max_context_tokens
+    return [_budget(scenario, stages, free).max_context_tokens(sequences, most) for free in offered]
+
+
+def _table(scenario: Scenario) -> WeightTable:
+    """The tensors that the engine loads."""
+    return weigh(
+        scenario.model,
+        scenario.quantization,
+        mtp=bool(_drafting(scenario)),
+        vision=scenario.vision and bool(scenario.model.architecture.vision),
+    )
+
+
+def _budget(scenario: Scenario, stages: tuple[Stage, ...], free: int | None) -> Budget:
+    fraction = FREE_FRACTION if scenario.memory_utilization is None else scenario.memory_utilization
+    return Budget(stages, free, fraction, scenario.kv_cache_memory_bytes, scenario.layout.data)
 
 
 def _drafting(scenario: Scenario) -> tuple[Layer, ...]:

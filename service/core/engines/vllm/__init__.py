@@ -1,18 +1,19 @@
 """vLLM 0.33.0: one paged block pool per rank, planned as its own KV cache planner does."""
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from service.core.architecture.model import Architecture
 from service.core.derivation.explained import Explained
 from service.core.derivation.steps import Trace
 from service.core.engines.base import EngineDefaults
-from service.core.engines.vllm.budget import UTILIZATION
+from service.core.engines.vllm.budget import UTILIZATION, usable_bytes
 from service.core.engines.vllm.buffers import batch_defaults
 from service.core.engines.vllm.dtypes import KV_DTYPES, auto_dtype
 from service.core.engines.vllm.explain import explain
 from service.core.engines.vllm.generation import generation
-from service.core.engines.vllm.plan import plan
-from service.core.hardware import Gpu
+from service.core.engines.vllm.plan import longest, plan
+from service.core.hardware import Gpu, Platform
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Sizing
 
@@ -60,6 +61,22 @@ class VLLM:
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """The allocation for a scenario, computed whatever the verdict."""
         return plan(scenario, limits=limits)
+
+    def peers(self, gpu: Gpu, platform: Platform, backend: str) -> Hashable:  # noqa: ARG002 - one rule for all
+        """The generation, and the batch that the API server takes."""
+        return generation(gpu), batch_defaults(gpu)
+
+    def offered(self, scenario: Scenario) -> int | None:
+        """Its share of the memory."""
+        return usable_bytes(scenario.gpu, scenario)
+
+    def usable(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int]:  # noqa: ARG002 - all of it
+        """All of that share."""
+        return offered
+
+    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
+        """The largest context in each of these amounts of memory."""
+        return longest(scenario, offered)
 
     def explain(self, sizing: Sizing, trace: Trace) -> Explained:
         """The steps behind the plan."""

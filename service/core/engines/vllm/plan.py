@@ -57,6 +57,15 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     )
 
 
+def longest(scenario: Scenario, offered: Sequence[int]) -> list[int | None]:
+    """The longest context for the scenario's sequences in each of these usable amounts."""
+    stages = binding(pipeline_stages(scenario, loaded_table(scenario), cache_config(scenario)))
+    pinned, replicas = scenario.kv_cache_memory_bytes, scenario.layout.data
+    sequences, most = scenario.concurrent_sequences, scenario.model.architecture.max_context_tokens
+    budgets = (Budget(stages, usable, pinned, replicas) for usable in offered)
+    return [budget.max_context_tokens(sequences, most) for budget in budgets]
+
+
 def loaded_table(scenario: Scenario) -> WeightTable:
     """The tensors that the engine loads."""
     vision = scenario.vision and bool(scenario.model.architecture.vision)

@@ -1,0 +1,92 @@
+"""Answers before anyone asks: what a server prepares before it forks, and what `sizing warm` stores."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import product
+from time import perf_counter
+from urllib.parse import urlencode
+from wsgiref.types import WSGIEnvironment
+from wsgiref.util import setup_testing_defaults
+
+from service.api.accept import HTML, JSON
+from service.cache import CACHE_HEADER, ByteCache, collect
+from service.catalog import Catalog
+from service.i18n import LANGUAGES
+
+# Formats whose weights are asked for most: as published, llama.cpp's default, and its 8-bit form.
+_FORMATS = ("native", "q4_k_m", "q8_0")
+_LISTS = ("/v1/models", "/v1/gpus", "/v1/engines", "/v1/quantizations", "/v1/sections", "/openapi.json")
+_PAGES = ("/", "/docs")
+_FRAGMENTS = ("summary", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One GET: path, query and Accept."""
+
+    path: str
+    query: str = ""
+    accept: str = ""
+
+
+def first_addresses(catalog: Catalog) -> Iterator[Address]:
+    """What to prepare, the most useful first: pages and lists, each template once, then models by format."""
+    for path, tag in product(_PAGES, LANGUAGES):
+        yield Address(path, urlencode({"lang": tag}), HTML)
+    for path in _LISTS:
+        yield Address(path, accept=JSON)
+    model, gpu = _common(catalog)
+    for tag, section in product(LANGUAGES, _FRAGMENTS):
+        query = {"gpu": gpu, "lang": tag, "model": model}
+        yield Address(f"/v1/fragments/{section}", urlencode(query), HTML)
+    for name, quantization in product(catalog.models, _FORMATS):
+        yield Address("/v1/sizing", urlencode({"gpu": gpu, "model": name, "quantization": quantization}))
+
+
+def _common(catalog: Catalog) -> tuple[str, str]:
+    """The model with the most measurements, and the accelerator it was measured on most."""
+    model = max(catalog.models, key=lambda name: len(catalog.measurements.get(name, ())))
+    gpus = [found.gpu for found in catalog.measurements.get(model, ()) if found.gpu in catalog.gpus]
+    return model, max(gpus, key=gpus.count, default=next(iter(catalog.gpus)))
+
+
+def warm_up(
+    cached: ByteCache, addresses: Iterable[Address], seconds: float, clock: Callable[[], float] = perf_counter
+) -> int:
+    """Ask for addresses in order until the time is over; how many were answered.
+
+    It stops after `seconds`, in the middle of the list: a late start helps nobody.
+    """
+    deadline, answered = clock() + seconds, 0
+    for address in addresses:
+        if clock() >= deadline:
+            break
+        ask(cached, address)
+        answered += 1
+    return answered
+
+
+def fragments(
+    models: Iterable[str],
+    gpus: Iterable[str],
+    sections: Iterable[str],
+    languages: Iterable[str],
+    media_types: Iterable[str],
+) -> Iterator[Address]:
+    """The fragments of every combination."""
+    for model, gpu, section, tag, accept in product(models, gpus, sections, languages, media_types):
+        query = urlencode({"gpu": gpu, "lang": tag, "model": model})
+        yield Address(f"/v1/fragments/{section}", query, accept)
+
+
+def ask(cached: ByteCache, address: Address) -> tuple[int, str]:
+    """Status of one answer, and where it came from, as X-Cache says it."""
+    environ: WSGIEnvironment = {"PATH_INFO": address.path, "QUERY_STRING": address.query}
+    if address.accept:
+        environ["HTTP_ACCEPT"] = address.accept
+    setup_testing_defaults(environ)
+    environ["wsgi.input"] = BytesIO()
+    environ["sizing.request_id"] = "warm-up"
+    status, headers, _ = collect(cached, environ)
+    return status, dict(headers).get(CACHE_HEADER, "")

@@ -1,0 +1,71 @@
+"""`llama-server`, and `llama-bench` to check it. Source: llama.cpp common/arg.cpp, tools/llama-bench."""
+
+from service.core.commands.command import Command, Launch, flag, not_carried, switch
+from service.core.commands.weights import Weights, gguf
+from service.core.scenario import Scenario
+
+_NAMES = {"fp16": "f16", "fp32": "f32"}
+
+
+def launch(scenario: Scenario) -> Launch:
+    """The server with the whole context of all slots, and the benchmark of one sequence."""
+    weights = gguf(scenario)
+    missing = []
+    if scenario.cpu_offload_percent:
+        missing.append("cpu_offload_percent")
+    if scenario.speculative_tokens:
+        missing.append("speculative_tokens")
+    return Launch(
+        serve=(_server(scenario, weights),),
+        check=_bench(scenario, weights),
+        prepare=weights.prepare,
+        notes=(*weights.notes, *not_carried(scenario.engine, tuple(missing))),
+    )
+
+
+def cache_types(scenario: Scenario) -> tuple[tuple[str, ...], ...]:
+    """`-ctk` and `-ctv`, under llama.cpp's own names."""
+    keys, values = scenario.kv_cache_dtype, scenario.kv_cache_dtype_v
+    return (("-ctk", _NAMES.get(keys, keys)), ("-ctv", _NAMES.get(values, values)))
+
+
+def _source(weights: Weights) -> tuple[str, ...]:
+    return ("-hf" if weights.repository else "-m", weights.source)
+
+
+def _server(scenario: Scenario, weights: Weights) -> Command:
+    """`-c` is the sum over the slots; `-fa` takes a value; `-ngl` is left to the engine's own fit."""
+    sequences = scenario.concurrent_sequences
+    vision = scenario.vision and not weights.repository
+    return Command(
+        ("llama-server",),
+        (
+            _source(weights),
+            ("-c", str(scenario.context_tokens * sequences)),
+            ("-np", str(sequences)),
+            ("-ub", str(scenario.max_batched_tokens)),
+            ("-fa", "on"),
+            *cache_types(scenario),
+            *flag("-sm", "layer", when=scenario.gpu_count > 1),
+            *flag("--mmproj", "/path/to/mmproj.gguf", when=vision),
+            *switch("--no-mmproj", when=weights.repository and not scenario.vision),
+            ("--port", "8080"),
+        ),
+    )
+
+
+def _bench(scenario: Scenario, weights: Weights) -> Command:
+    """Prefill of the prompt, and decode at the depth that the estimate assumes."""
+    depth = scenario.prompt_tokens + scenario.output_tokens // 2
+    return Command(
+        ("llama-bench",),
+        (
+            _source(weights),
+            ("-p", str(scenario.prompt_tokens)),
+            ("-n", str(scenario.output_tokens)),
+            ("-d", f"0,{depth}"),
+            ("-ub", str(scenario.max_batched_tokens)),
+            ("-fa", "1"),
+            *cache_types(scenario),
+        ),
+    )

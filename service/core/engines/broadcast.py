@@ -1,0 +1,56 @@
+"""What a matrix shares between accelerators: engines whose terms follow from few facts of the GPU."""
+
+from collections.abc import Hashable, Sequence
+from typing import Protocol, runtime_checkable
+
+from service.core.engines.platforms import allowance, context_bytes
+from service.core.hardware import Gpu, Platform
+from service.core.scenario import Scenario
+
+
+@runtime_checkable
+class Groups(Protocol):
+    """An engine that plans alike on accelerators with equal `peers`; the method is optional for an engine."""
+
+    def peers(self, gpu: Gpu, platform: Platform, backend: str) -> Hashable:
+        """Everything of the accelerator, beside the GPUs of a node, that the plan follows from."""
+        ...
+
+
+@runtime_checkable
+class Broadcasts(Groups, Protocol):
+    """An engine whose terms do not follow from the memory of its peers, which may therefore differ.
+
+    What an accelerator offers depends on its facts, its platform and the caller's own values, never on the
+    model, the format or the context.
+    """
+
+    def offered(self, scenario: Scenario) -> int | None:
+        """Bytes that the scenario's GPU offers, None when its memory is not known."""
+        ...
+
+    def usable(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int]:
+        """usable_bytes of the plan for each amount that a GPU may offer."""
+        ...
+
+    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
+        """max_context_tokens of the plan for each amount, whatever context the scenario asks for."""
+        ...
+
+
+class FillsMemory:
+    """Engines that allocate until what the platform leaves is full: the llama.cpp family and MLX."""
+
+    __slots__ = ()
+
+    def peers(self, gpu: Gpu, platform: Platform, backend: str) -> Hashable:  # noqa: ARG002 - no more is needed
+        """The context of the process, the only term that differs."""
+        return context_bytes(backend)
+
+    def offered(self, scenario: Scenario) -> int | None:
+        """What the platform allows."""
+        return allowance(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes).bytes
+
+    def usable(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int]:  # noqa: ARG002 - all of it
+        """All that is offered."""
+        return offered

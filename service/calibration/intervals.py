@@ -40,7 +40,7 @@ def intervals(unseen: Residuals, seen: Residuals) -> dict[str, dict[str, float]]
     """P10 and P90 by class over both kinds of residuals, groups weighed by the root of their size.
 
     Who asks may mean a pair that was measured or one that was not; alone, the seen would promise too much and
-    the unseen too little. Drawn towards the quantiles of the whole quantity, 20 / (20 + residuals) of the way.
+    the unseen too little. Drawn towards those of the whole quantity, 20 / (20 + residuals) of the way.
     rows: measurements, each of which has both residuals.
     """
     residuals = [*unseen, *seen]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from service.core.hardware import GpuKind
 from service.core.matrix.groups import Group, Member
 from service.core.scenario import Scenario
-from service.core.speed.classes import generation, runtime
+from service.core.speed.classes import generation, is_known, runtime
 from service.core.speed.constants import Interval, SpeedConstants
 from service.core.speed.decode import Pace, pace, step
 from service.core.speed.estimate import decode_interval, run_of, spread
@@ -27,7 +27,8 @@ class Speeds:
         self._constants = constants
         self._members = group.members
         self._classes = [(runtime(group.engine, m.backend), generation(m.gpu)) for m in group.members]
-        self._measured = next((m for m in group.members if m.gpu.memory_bandwidth_gbs is not None), None)
+        known = group.members if is_known(group.engine) else ()
+        self._measured = next((m for m in known if m.gpu.memory_bandwidth_gbs is not None), None)
         self._bandwidths = _rates(_bandwidth(member) for member in group.members)
         self._unified = np.array([m.gpu.kind is GpuKind.UNIFIED for m in group.members])
         self._peaks: dict[str, Rates] = {}

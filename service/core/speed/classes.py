@@ -28,6 +28,11 @@ _GRAINS = (
 )
 
 
+def is_known(engine: str) -> bool:
+    """Whether any formula here is that of the engine."""
+    return engine in SERVING | LAYER_SPLIT
+
+
 def runtime(engine: str, backend: str) -> str:
     """The program that computes: llama.cpp by backend whoever wraps it, MLX, or the serving engine itself."""
     if engine in SERVING:

@@ -5,7 +5,7 @@ from service.core.hardware import GpuKind
 from service.core.notes import Note
 from service.core.scenario import Scenario
 from service.core.sizing import Sizing, Verdict
-from service.core.speed.classes import interval_class
+from service.core.speed.classes import interval_class, is_known
 from service.core.speed.constants import USER_REPORTED, Interval, SpeedConstants
 from service.core.speed.decode import step
 from service.core.speed.prefill import first_token_seconds, prefill_seconds
@@ -76,6 +76,8 @@ def _withheld(sizing: Sizing) -> tuple[Note, ...]:
     scenario = sizing.scenario
     if sizing.verdict not in _RUNS:
         return (Note("speed_needs_fit"),)
+    if not is_known(scenario.engine):
+        return (Note("engine_speed_unknown", {"engine": scenario.engine}),)
     if scenario.gpu.memory_bandwidth_gbs is None:
         return (Note("bandwidth_unknown", {"gpu": scenario.gpu.name}),)
     if scenario.cpu_offload_percent and scenario.gpu.kind is not GpuKind.UNIFIED:

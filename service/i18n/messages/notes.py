@@ -53,6 +53,7 @@ REASON_CODES: Mapping[str, str] = {
     ),
     "gpu_does_not_exist": mark("%(gpu)s does not exist as a product, so nothing can be said about it."),
     "memory_unknown": mark("The memory of %(gpu)s is not known."),
+    "engine_speed_unknown": mark("How fast %(engine)s computes is not known."),
     "bandwidth_unknown": mark("The memory bandwidth of %(gpu)s is not known."),
     "weights_unknown": mark("The size of the weights in this format is not known."),
 }

@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 
 from service.core.architecture.model import Architecture
+from service.core.derivation.explained import Explained
+from service.core.derivation.steps import Trace
 from service.core.engines.base import EngineDefaults
 from service.core.engines.broadcast import FillsMemory
+from service.core.engines.mlx.explain import explain
 from service.core.engines.mlx.kv_types import KV_TYPES
 from service.core.engines.mlx.load import PREFILL_STEP
 from service.core.engines.mlx.plan import longest, plan
 from service.core.hardware import Gpu
 from service.core.scenario import Scenario
-from service.core.sizing import EnginePlan
+from service.core.sizing import EnginePlan, Sizing
 
 _FORMATS = frozenset({"mlx-3bit", "mlx-4bit", "mlx-5bit", "mlx-6bit", "mlx-8bit", "bf16", "fp16"})
 
@@ -56,6 +59,10 @@ class MLX(FillsMemory):
     def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
         """The largest context in each of these amounts of memory."""
         return longest(scenario, offered)
+
+    def explain(self, sizing: Sizing, trace: Trace) -> Explained:
+        """The steps behind the plan."""
+        return explain(sizing, trace)
 
 
 ENGINE = MLX()

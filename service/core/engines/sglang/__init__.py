@@ -4,16 +4,19 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from service.core.architecture.model import Architecture
+from service.core.derivation.explained import Explained
+from service.core.derivation.steps import Trace
 from service.core.engines.base import EngineDefaults
 from service.core.engines.sglang.classes import TEXT_BY_DEFAULT
 from service.core.engines.sglang.dtypes import KV_DTYPES, auto_dtype
+from service.core.engines.sglang.explain import explain
 from service.core.engines.sglang.fraction import default_chunk, mem_fraction_static
 from service.core.engines.sglang.plan import plan, settle
 from service.core.engines.vllm.generation import generation
 from service.core.hardware import Gpu, Platform
 from service.core.request import Request
 from service.core.scenario import Layout, Scenario
-from service.core.sizing import EnginePlan
+from service.core.sizing import EnginePlan, Sizing
 
 _FORMATS = frozenset({"native", "bf16", "fp16", "fp8", "int8", "awq-int4", "gptq-int4", "mxfp4", "nvfp4"})
 
@@ -88,6 +91,10 @@ class SGLang:
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """The allocation for a scenario, computed whatever the verdict."""
         return plan(scenario, limits=limits)
+
+    def explain(self, sizing: Sizing, trace: Trace) -> Explained:
+        """The steps behind the plan."""
+        return explain(sizing, trace)
 
 
 ENGINE = SGLang()

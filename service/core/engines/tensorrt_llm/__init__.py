@@ -3,15 +3,18 @@
 from collections.abc import Hashable, Sequence
 
 from service.core.architecture.model import Architecture
+from service.core.derivation.explained import Explained
+from service.core.derivation.steps import Trace
 from service.core.engines.base import EngineDefaults
 from service.core.engines.platforms import free_at_start
 from service.core.engines.tensorrt_llm.budget import FREE_FRACTION
 from service.core.engines.tensorrt_llm.buffers import MAX_TOKENS
 from service.core.engines.tensorrt_llm.cache import KV_DTYPES
+from service.core.engines.tensorrt_llm.explain import explain
 from service.core.engines.tensorrt_llm.plan import longest, plan, usable
 from service.core.hardware import Gpu, Platform
 from service.core.scenario import Scenario
-from service.core.sizing import EnginePlan
+from service.core.sizing import EnginePlan, Sizing
 
 _FORMATS = frozenset({"native", "bf16", "fp16", "fp8", "int8", "awq-int4", "gptq-int4", "mxfp4", "nvfp4"})
 
@@ -70,6 +73,10 @@ class TensorRTLLM:
     def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
         """The largest context in each of these amounts of memory."""
         return longest(scenario, offered)
+
+    def explain(self, sizing: Sizing, trace: Trace) -> Explained:
+        """The steps behind the plan."""
+        return explain(sizing, trace)
 
 
 ENGINE = TensorRTLLM()

@@ -24,6 +24,7 @@ def resolve(request: Request) -> Scenario:
     _check_ranges(request)
     engine = ENGINES[choose_engine(request)]
     quantization = _choose_quantization(request, engine)
+    defaulted = tuple(name for name in PARAMETERS if getattr(request, name) is None)
     if isinstance(engine, Reads):
         request = engine.read(request)
     count, layout = choose_layout(request, quantization, engine.id, splits_layers=engine.splits_layers)
@@ -52,7 +53,7 @@ def resolve(request: Request) -> Scenario:
         memory_utilization=request.memory_utilization or defaults.memory_utilization,
         prefix_caching=defaults.prefix_caching if request.prefix_caching is None else request.prefix_caching,
         vision=bool(architecture.vision) and (defaults.vision if request.vision is None else request.vision),
-        defaulted=tuple(name for name in PARAMETERS if getattr(request, name) is None),
+        defaulted=defaulted,
     )
     scenario = _with_plain_values(scenario, request)
     return engine.settle(scenario) if isinstance(engine, Settles) else scenario

@@ -222,5 +222,8 @@ def test_tp_size_with_attention_dp_counts_the_same_gpus_once():
     assert spelt.gpu_count == 8
     assert spelt.layout == plain.layout
     assert (spelt.layout.tensor, spelt.layout.data) == (1, 8)
+    alone = ask("qwen3-235b-a22b-instruct-2507", tensor_parallel=8, data_parallel=8)
+    assert alone.layout == plain.layout
+    assert "gpu_count" in alone.defaulted  # it follows from the degrees, the caller did not give it
     # 94 layers x 4 KV heads x 2 x 128 x 2 B, no longer divided by 8 ranks of 1 head each
     assert plan("qwen3-235b-a22b-instruct-2507", gpu_count=8, data_parallel=8).kv_bytes_per_token == 192_512

@@ -11,14 +11,17 @@ ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONPATH=/app \
     HOST=0.0.0.0 \
-    PORT=8000
+    PORT=8000 \
+    STATE_PATH=/var/lib/sizing \
+    RATE_LIMIT_MISSES=1200/minute
 COPY --from=build /opt/venv /opt/venv
 WORKDIR /app
 COPY pyproject.toml README.md LICENSE ./
 COPY config ./config
 COPY translations ./translations
 COPY service ./service
-# Any uid works, and the root file system may be read-only: nothing is written outside /dev/shm.
+# Any uid works, and the root file system may be read-only: nothing is written outside /dev/shm and, once there
+# are uploads and no DATABASE_URL, STATE_PATH, where a volume belongs then.
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=15s --timeout=3s --start-period=20s \

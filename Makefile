@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup run test calibrate evidence bench check format i18n lock clean
+.PHONY: help setup run test soak calibrate evidence bench check format i18n lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,10 +21,13 @@ run: setup  ## serve on 127.0.0.1:8000 (PORT=... HOST=... to change)
 test: setup  ## run every test; starts the servers it needs
 	$(BIN)/python -m pytest -n auto
 
+soak: setup  ## the long runs that `make test` samples; half an hour (SOAK_SECONDS=300 of load)
+	$(BIN)/python -m pytest -m soak
+
 calibrate: setup  ## fit the speed model to config/measurements/; rewrites config/speed.yaml
 	$(BIN)/python -m service.calibration
 
-bench: setup  ## what answers cost, against a bare WSGI floor of the same run
+bench: setup  ## what answers cost, against a bare WSGI floor of the same run; rewrites docs/performance.md
 	$(BIN)/python -m benchmarks
 
 evidence: setup  ## compare with what engines printed in public logs; rewrites docs/accuracy.md

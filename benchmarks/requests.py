@@ -1,4 +1,4 @@
-"""Requests straight into WSGI applications: the service without a socket, and the floor beside it."""
+"""What is asked: requests straight into the application, and questions that no cache has seen."""
 
 import itertools
 import json
@@ -10,17 +10,6 @@ from wsgiref.util import setup_testing_defaults
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 QUESTION = "model=kimi-k3.1-pro&gpu=h20-141gb&quantization=q4_k_m"
 _fresh = itertools.count(1)
-
-
-def floor(body: bytes) -> Application:
-    """The least that a WSGI application can do: ready bytes with a few headers."""
-    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))), ("ETag", '"x"')]
-
-    def application(_environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        start_response("200 OK", headers)
-        return [body]
-
-    return application
 
 
 def call(
@@ -44,5 +33,5 @@ def call(
 
 
 def fresh(query: str) -> str:
-    """A query that no cache has seen: the reserved bytes differ by one each time."""
+    """A query, or an address with one, that no cache has seen: the reserved bytes differ each time."""
     return f"{query}&reserved_memory_bytes={next(_fresh)}"

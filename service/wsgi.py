@@ -1,10 +1,10 @@
 """The WSGI entry: `service.wsgi:app`."""
 
-from service.app import create_app, prepare
-from service.logs import configure_logs
+from service.app import start
+from service.errors import CatalogError
 from service.settings import read_settings
 
-_settings = read_settings()
-configure_logs(_settings.log_level)
-app = create_app(_settings)
-prepare(app, _settings.warm_up_seconds)
+try:
+    app = start(read_settings())
+except CatalogError as error:
+    raise SystemExit(f"A fact is wrong: {error}") from None  # where it is, without a traceback around it

@@ -12,6 +12,7 @@ CSV = "text/csv"
 JAVASCRIPT = "text/javascript"
 XML = "application/xml"
 SVG = "image/svg+xml"
+TEXT = "text/plain"
 
 _RANGE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)/([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*")
 _QUALITY = re.compile(r"\s*[qQ]\s*=\s*(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\s*")

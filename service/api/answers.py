@@ -7,17 +7,11 @@ from typing import Any, cast
 from flask import Response, current_app, g, request
 
 from service.api.accept import HTML, JSON, choose
+from service.api.browser_rules import FRAGMENT, browser_rules
 from service.api.encoding import to_json
 from service.api.problems import NotAcceptable
 from service.i18n import content_language
 
-# Pages load nothing but our own style sheet; fragments have no style of their own.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'"
-)
-# Pages with scripts: their own ones, which ask this service only.
-PAGE_WITH_SCRIPT = f"{CONTENT_SECURITY_POLICY}; script-src 'self'; connect-src 'self'"
 _ETAG_BYTES = 16
 
 
@@ -38,12 +32,10 @@ def json_answer(document: object) -> Response:
     return bytes_answer(to_json(document), JSON)
 
 
-def bytes_answer(
-    body: bytes, media_type: str, *, localized: bool = True, policy: str = CONTENT_SECURITY_POLICY
-) -> Response:
+def bytes_answer(body: bytes, media_type: str, *, localized: bool = True, policy: str = FRAGMENT) -> Response:
     """Final bytes; a GET's answer may be kept by caches and is compared by its strong ETag.
 
-    policy: what a page may load.
+    policy: what a page may load, of `browser_rules`.
     """
     response = Response(body, mimetype=media_type)
     if localized:
@@ -52,7 +44,7 @@ def bytes_answer(
     else:
         response.vary.add("Accept")
     if media_type == HTML:
-        response.headers["Content-Security-Policy"] = policy
+        response.headers.extend(browser_rules(policy))
     if request.method not in ("GET", "HEAD"):
         response.headers["Cache-Control"] = "no-store"
         return response

@@ -5,15 +5,29 @@ from functools import lru_cache
 from urllib.parse import parse_qsl, quote, urlencode
 from wsgiref.types import WSGIEnvironment
 
-from service.api.accept import CSS, CSV, HTML, JAVASCRIPT, JSON, MARKDOWN, XML, choose
+from service.api.accept import CSS, CSV, HTML, JAVASCRIPT, JSON, MARKDOWN, TEXT, XML, choose
 from service.cache import answer_key
 from service.catalog import Catalog
 from service.errors import InvalidParameters
 from service.i18n import negotiate
 
 _OF_THE_MOMENT = ("/health/", "/metrics")
+# Whose answers hold measurements, which users upload while the service runs.
+_MEASURED = ("/v1/measurements", "/v1/sizing", "/v1/fragments/", "/v1/report", "/report")
+_UPLOADS = _MEASURED[0]
+Revision = Callable[[], str]
 # What resources offer; a header's preference among each of these sets is all that it can decide.
-_OFFERS = ((JSON,), (HTML,), (CSS,), (JAVASCRIPT,), (XML,), (JSON, HTML, MARKDOWN), (JSON, HTML, CSV))
+_OFFERS = (
+    (JSON,),
+    (HTML,),
+    (CSS,),
+    (JAVASCRIPT,),
+    (XML,),
+    (TEXT,),
+    (JSON, HTML, MARKDOWN),
+    (JSON, HTML, CSV),
+    (JSON, CSV),
+)
 _REMEMBERED_HEADERS = 1024
 _LONGEST_HEADER = 2000  # neither negotiation looks further
 _LONGEST_QUERY = 2000  # longer ones, far from any real question, stand for themselves
@@ -22,14 +36,34 @@ _LANG = "lang"
 _MODELS, _GPUS = frozenset({"model", "b_model"}), frozenset({"gpu", "b_gpu"})
 
 
-def classify(environ: WSGIEnvironment) -> str | None:
-    """The key of a request's answer: its address, language and representation; None for the probes."""
-    if environ.get("PATH_INFO", "").startswith(_OF_THE_MOMENT):
-        return None
-    return answer_key(environ, _language(_accepted(environ)), _representation(_accept(environ)))
+def classify_with(revision: Revision) -> Callable[[WSGIEnvironment], str | None]:
+    """What gives the key of a request's answer: its address, language and representation.
+
+    revision: of the uploaded measurements. None for the probes, and for what only the owner of an API key may
+    see: that is neither kept nor shared with others who ask at the same time.
+    """
+
+    def of(environ: WSGIEnvironment) -> str | None:
+        path = environ.get("PATH_INFO", "")
+        if path.startswith(_OF_THE_MOMENT) or (path.startswith(_UPLOADS) and "HTTP_AUTHORIZATION" in environ):
+            return None
+        return answer_key(
+            environ,
+            _language(_accepted(environ)),
+            _representation(_accept(environ)),
+            *_revised(path, revision),
+        )
+
+    return of
 
 
-def canonical(catalog: Catalog) -> Callable[[WSGIEnvironment], tuple[str, str] | None]:
+def _revised(path: str, revision: Revision) -> tuple[str, ...]:
+    return (revision(),) if path.startswith(_MEASURED) else ()
+
+
+def canonical(
+    catalog: Catalog, revision: Revision = lambda: ""
+) -> Callable[[WSGIEnvironment], tuple[str, str] | None]:
     """What `ByteCache` needs to see that two addresses ask the same.
 
     The canonical query has its parameters in the order of their names, ids for the names of models and GPUs,
@@ -49,6 +83,7 @@ def canonical(catalog: Catalog) -> Callable[[WSGIEnvironment], tuple[str, str] |
             {**environ, "QUERY_STRING": query},
             language or _language(_accepted(environ)),
             _representation(_accept(environ)),
+            *_revised(environ.get("PATH_INFO", ""), revision),
         )
         return key, query
 

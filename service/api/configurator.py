@@ -8,6 +8,7 @@ from marshmallow import RAISE, Schema
 
 from service.api.schemas import SCENARIO
 from service.catalog import Catalog
+from service.core.cost.currency import CURRENCIES
 from service.core.request import RANGES
 from service.i18n import Voice
 from service.i18n.marking import mark
@@ -32,8 +33,9 @@ _NUMBERS = (
     "concurrent_sequences",
     "cpu_offload_percent",
 )
-_CHOICES = ("model", "gpu", "engine", "quantization", "kv_cache_dtype")
-_LABELS = {**PARAMETERS, "kv_cache_dtype": mark("KV cache type")}  # one field for keys and values
+_CHOICES = ("model", "gpu", "engine", "quantization", "kv_cache_dtype", "currency")
+# One field for keys and values.
+_LABELS = {**PARAMETERS, "kv_cache_dtype": mark("KV cache type"), "currency": mark("Currency")}
 _GROUPS = {
     "native": mark("As published"),
     "safetensors": "Safetensors",
@@ -68,12 +70,15 @@ def side(
         values["model"] = catalog.find_model(values["model"]).id
     if "gpu" in values:
         values["gpu"] = catalog.find_gpu(values["gpu"]).id
+    if "currency" in values:
+        values["currency"] = values["currency"].upper()
     shown = (*_CHOICES, *_NUMBERS)
     return {
         "id": "b" if prefix else "a",
         "given": values,
         "labels": {name: speaker.text(_LABELS[name]) for name in shown},
         "choices": _choices(catalog),
+        "currencies": [(code, speaker.currency(code)) for code in CURRENCIES],
         "groups": {name: speaker.text(text) for name, text in _GROUPS.items()},
         "numbers": {name: RANGES[name] for name in _NUMBERS},
         "contexts": _CONTEXTS,

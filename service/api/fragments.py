@@ -13,7 +13,7 @@ from service.api.schemas import LIST_QUERY
 from service.catalog import Catalog
 from service.errors import UnknownSection
 from service.i18n import Voice, voice
-from service.render.fragments import SECTIONS, render
+from service.render.fragments import SECTIONS, render_with
 
 _REPRESENTATIONS = (JSON, HTML, MARKDOWN)
 
@@ -30,9 +30,10 @@ def blueprint(catalog: Catalog) -> Blueprint:
     def fragment(section: str) -> Response:
         if section not in SECTIONS:
             raise UnknownSection(section, closest(section, SECTIONS))
-        question = asked(request, catalog, needs_gpu=False)
+        needs_model = SECTIONS[section].compute_of_gpu is None
+        question = asked(request, catalog, needs_gpu=False, needs_model=needs_model)
         media_type = negotiated(_REPRESENTATIONS)
-        body = render(section, question.sizing, catalog, g.language, media_type, question.model)
+        body = render_with(question.speaker, section, question.sizing, catalog, media_type, question.subject)
         return bytes_answer(body, media_type)
 
     return resource

@@ -18,7 +18,10 @@ from service.core.request import PARAMETERS, RANGES
 from service.errors import InvalidParameters, ParameterError
 
 _MOST_ENTRIES = 500
+_MOST_FORMATS = 16  # each weighs every model once, some milliseconds a time
 _Item = TypeVar("_Item")
+# Parameters of other answers: a matrix has no derivation, and its prices are US dollars.
+_OTHERS = ("currency", "explain")
 # Axes beside the parameter of the scenario that is the same with one entry.
 _AXES = {"models": "model", "gpus": "gpu", "quantizations": "quantization", "contexts": "context_tokens"}
 
@@ -50,7 +53,7 @@ MATRIX: dict[str, Parameter] = {
         **_about("Accelerators, ids or aliases separated by commas.", "rtx-4090,h100-80gb-sxm", "all"),
     ),
     "quantizations": Names(
-        _MOST_ENTRIES, **_about("Weight formats, separated by commas.", "q4_k_m,q8_0", "`quantization`")
+        _MOST_FORMATS, **_about("Weight formats, separated by commas.", "q4_k_m,q8_0", "`quantization`")
     ),
     "contexts": Wholes(
         RANGES["context_tokens"],
@@ -60,7 +63,7 @@ MATRIX: dict[str, Parameter] = {
     "kind": Choice(tuple(GpuKind), **_about("Only accelerators of this kind.", "datacenter", "all")),
     "vendor": Text(**_about("Only accelerators of this vendor, in any case.", "NVIDIA", "all")),
 }
-QUERY_PARAMETERS: dict[str, Parameter] = {**MATRIX, **{n: p for n, p in SCENARIO.items() if n != "explain"}}
+QUERY_PARAMETERS: dict[str, Parameter] = {**MATRIX, **{n: p for n, p in SCENARIO.items() if n not in _OTHERS}}
 QUERY: Schema = Schema.from_dict(dict(QUERY_PARAMETERS))(unknown=RAISE)
 
 

@@ -1,68 +1,98 @@
-"""Prometheus metrics, summed over the workers when gunicorn's configuration gives them a folder."""
+"""`GET /metrics`: Prometheus metrics, summed over the workers when they keep their parts in a folder."""
 
-from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+import structlog
 from flask import Blueprint, Response
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     REGISTRY,
     CollectorRegistry,
-    Counter,
-    Histogram,
     generate_latest,
     multiprocess,
 )
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
+from service.api import metric_files
+from service.api.facts_state import FactsState
+from service.api.record import JOURNAL
 from service.version import VERSION
 
-REQUESTS = Counter(
-    "sizing_http_requests", "HTTP requests.", ("method", "route", "status", "cache"), registry=REGISTRY
-)
-SECONDS = Histogram(
-    "sizing_http_request_seconds",
-    "Seconds until the response starts.",
-    ("route", "cache"),
-    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
-    registry=REGISTRY,
-)
-_KEPT = 2048  # methods × routes × statuses × cache levels are some hundreds
-_METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"})
+_LOG = structlog.get_logger("service.metrics")
 
 
-def observe(environ: Mapping[str, Any], status: str, seconds: float) -> None:
-    """Count one request; labels are bounded, whatever a client sends."""
-    method = environ["REQUEST_METHOD"]
-    requests, durations = _counters(
-        method if method in _METHODS else "other",
-        environ.get("sizing.route", "none"),
-        status[:3],
-        environ.get("sizing.cache", "none"),
-    )
-    requests.inc()
-    durations.observe(seconds)
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A gauge as it stands now, the same whichever worker is asked, such as of a database."""
+
+    name: str
+    documentation: str
+    value: float
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
-@lru_cache(_KEPT)
-def _counters(method: str, route: str, status: str, cache: str) -> tuple[Counter, Histogram]:
-    """The counters of these labels, kept because finding them costs more than counting."""
-    return REQUESTS.labels(method, route, status, cache), SECONDS.labels(route, cache)
+Source = Callable[[], Iterable[Reading]]
 
 
-def blueprint(metrics_folder: str | None, data_digest: str) -> Blueprint:
-    """`GET /metrics`; metrics_folder: where the workers keep their parts, None for one process."""
+class _Readings(Collector):
+    """Asks sources at each scrape; one that raises is left out of that scrape."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = sources
+
+    def collect(self) -> Iterable[Metric]:
+        families: dict[str, GaugeMetricFamily] = {}
+        for source in self._sources:
+            try:
+                readings = list(source())
+            except Exception:  # whatever a source is about is down; the other metrics are wanted the more
+                _LOG.warning("a reading failed", exc_info=True)
+                continue
+            for reading in readings:
+                family = families.setdefault(
+                    reading.name,
+                    GaugeMetricFamily(reading.name, reading.documentation, labels=tuple(reading.labels)),
+                )
+                family.add_metric(tuple(reading.labels.values()), reading.value)
+        return families.values()
+
+
+def about(data_digest: str, facts: FactsState) -> Source:
+    """What is running: version and digest; whether the facts are those of the files."""
+
+    def read() -> Iterable[Reading]:
+        yield Reading(
+            "sizing_build_info", "Version and data digest.", 1, {"version": VERSION, "data": data_digest}
+        )
+        current = "Zero once a reload failed and the facts from before it are still served."
+        yield Reading("sizing_facts_current", current, int(facts.current))
+
+    return read
+
+
+def blueprint(
+    metrics_folder: str | None, data_digest: str, facts: FactsState, sources: Sequence[Source] = ()
+) -> Blueprint:
+    """`GET /metrics`; metrics_folder: where the workers keep their parts, None for one process.
+
+    facts: whether they are those of the files. sources: more gauges.
+    """
     resource = Blueprint("metrics", __name__)
-    labels = f'version="{VERSION}",data="{data_digest}"'
-    about = f"# TYPE sizing_build_info gauge\nsizing_build_info{{{labels}}} 1\n".encode()
+    readings = CollectorRegistry(auto_describe=False)
+    readings.register(_Readings((about(data_digest, facts), *sources)))
 
     @resource.get("/metrics")
     def metrics() -> Response:
+        JOURNAL.flush()
         registry = REGISTRY
         if metrics_folder is not None:
             registry = CollectorRegistry()
             multiprocess.MultiProcessCollector(registry, metrics_folder)  # type: ignore[no-untyped-call]
-        body = generate_latest(registry) + about
+        with metric_files.reading(metrics_folder):
+            counted = generate_latest(registry)
+        body = counted + generate_latest(readings)
         return Response(body, headers={"Cache-Control": "no-store"}, content_type=CONTENT_TYPE_LATEST)
 
     return resource

@@ -1,8 +1,11 @@
 """The OpenAPI 3.1 document of the service."""
 
+from http import HTTPStatus
+
 from service.api.accept import HTML, JSON, MARKDOWN, PROBLEM
 from service.api.openapi_catalog_schemas import catalog_schemas
 from service.api.openapi_costs import cost_schemas
+from service.api.openapi_headers import ANSWER_HEADERS, LIMIT_HEADERS
 from service.api.openapi_inspect import inspect_operation, inspect_schemas
 from service.api.openapi_matrix import matrix_path, matrix_schemas
 from service.api.openapi_measurements import measurement_schemas
@@ -17,6 +20,8 @@ from service.api.openapi_parameters import (
 from service.api.openapi_plan import as_plan, plan_schemas
 from service.api.openapi_schemas import Json, core_schemas, ref
 from service.api.openapi_training import as_training, training_schemas
+from service.api.openapi_upload_schemas import upload_schemas
+from service.api.openapi_uploads import security_schemes, upload_paths
 from service.api.openapi_web import report_schemas, web_paths
 from service.api.problems import STATUSES
 from service.catalog import Catalog
@@ -28,7 +33,14 @@ _DESCRIPTION = (
     "fragments are also HTML and Markdown. Errors are application/problem+json (RFC 9457)."
 )
 # Problems of operations: always, of those with a body, of those that name catalog entries.
-_COMMON = ("invalid-parameters", "not-acceptable", "uri-too-long", "internal-error")
+_COMMON = (
+    "invalid-parameters",
+    "not-acceptable",
+    "uri-too-long",
+    "headers-too-large",
+    "too-many-requests",
+    "internal-error",
+)
 _BODY = ("malformed-body", "payload-too-large", "unsupported-media-type", "unsupported-architecture")
 
 
@@ -48,17 +60,19 @@ def build_document(catalog: Catalog) -> Json:
             **_scenario_paths(model, gpu),
             **_catalog_paths(model, gpu),
             "/v1/matrix": matrix_path(_get),
-            "/v1/measurements": _measurements(),
+            **upload_paths(_problems, _measurements()),
             "/v1/models/inspect": inspect_operation(_inspected()),
             **_service_paths(),
         },
         "components": {
+            "securitySchemes": security_schemes(),
             "schemas": {
                 **core_schemas(),
                 **body_schemas(),
                 **catalog_schemas(),
                 **inspect_schemas(),
                 **measurement_schemas(),
+                **upload_schemas(),
                 **cost_schemas(),
                 **training_schemas(),
                 **plan_schemas(),
@@ -94,10 +108,10 @@ def _scenario_paths(model: str, gpu: str) -> Json:
         ),
         "/v1/report": _asked(
             "report",
-            "All sections that apply to a scenario, in order, as one fragment.",
+            "All sections that apply to a scenario, a model alone or a GPU alone, in order, as one fragment.",
             {JSON: _content("Report"), **markup},
             example,
-            needs_gpu=False,
+            complete=False,
         ),
     }
 
@@ -109,13 +123,14 @@ def _asked(
     example: Json,
     place: Json | None = None,
     *,
-    needs_gpu: bool = True,
+    complete: bool = True,
 ) -> Json:
-    """The GET and the POST of a resource that is asked with a scenario."""
-    ok = {"200": {"description": "The answer.", "headers": _HEADERS, "content": content}}
+    """The GET and the POST of a resource that is asked with a scenario; complete: both its subjects."""
+    ok = {"200": {"description": "The answer.", "headers": ANSWER_HEADERS, "content": content}}
     places = [] if place is None else [place]
     problems = (*_COMMON, "unknown-model")
-    query = scenario_query(needs_gpu=needs_gpu and place is None)
+    whole = complete and place is None
+    query = scenario_query(needs_gpu=whole, needs_model=whole)
     body = {
         "required": True,
         "description": "The scenario, with the names of the query parameters; see the schema ScenarioBody.",
@@ -173,7 +188,11 @@ def _measurements() -> Json:
 
 
 def _inspected() -> Json:
-    ok = {"description": "The answer.", "headers": _HEADERS, "content": {JSON: _content("InspectedModel")}}
+    ok = {
+        "description": "The answer.",
+        "headers": ANSWER_HEADERS,
+        "content": {JSON: _content("InspectedModel")},
+    }
     return {"200": ok, **_problems((*_COMMON, *_BODY))}
 
 
@@ -198,7 +217,7 @@ def _service_paths() -> Json:
 def _get(
     name: str, summary: str, content: Json, parameters: list[Json], problems: tuple[str, ...] = ()
 ) -> Json:
-    ok = {"description": "The answer.", "headers": _HEADERS, "content": content}
+    ok = {"description": "The answer.", "headers": ANSWER_HEADERS, "content": content}
     responses = {"200": ok, "304": _NOT_MODIFIED, **_problems((*_COMMON, *problems))}
     return {
         "get": {"operationId": name, "summary": summary, "parameters": parameters, "responses": responses}
@@ -220,17 +239,9 @@ def _status_name(status: int) -> str:
 
 def _problem_response(status: int) -> Json:
     slugs = ", ".join(f"/problems/{slug}" for slug, found in STATUSES.items() if found == status)
-    return {"description": f"A problem: {slugs}.", "content": {PROBLEM: {"schema": ref("Problem")}}}
+    limits = {"headers": LIMIT_HEADERS} if status == HTTPStatus.TOO_MANY_REQUESTS else {}
+    content = {PROBLEM: {"schema": ref("Problem")}}
+    return {"description": f"A problem: {slugs}.", **limits, "content": content}
 
 
-def _header(description: str) -> Json:
-    return {"description": description, "schema": {"type": "string"}}
-
-
-_HEADERS: Json = {
-    "ETag": _header("Strong validator of the body; send it as If-None-Match."),
-    "Cache-Control": _header("How long the answer may be kept."),
-    "Content-Language": _header("Language of the answer: de, en or zh-Hans."),
-    "X-Request-ID": _header("The request's id, as sent or made up."),
-}
 _NOT_MODIFIED: Json = {"description": "If-None-Match names the current answer."}

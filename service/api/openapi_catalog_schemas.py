@@ -3,6 +3,7 @@
 from service.api.openapi_schemas import (
     ANY_OBJECT,
     NUMBER,
+    PROVIDED_BY,
     TEXT,
     TEXTS,
     TRUTH,
@@ -28,6 +29,7 @@ _MODEL_ITEM: Json = {
     "architecture": described(TEXT, "The class that config.json names."),
     "max_context_tokens": WHOLE,
     "evidence": TEXT,
+    "provided_by": PROVIDED_BY,
 }
 _WEIGHED: Json = {
     "bytes": described(WHOLE, "Bytes of the tensors by the quantizer's own recipe."),
@@ -73,6 +75,7 @@ _GPU_ITEM: Json = {
     "memory": maybe(ref("Amount"), "Total that the driver reports."),
     "memory_bandwidth_gbs": maybe(NUMBER),
     "evidence": TEXT,
+    "provided_by": PROVIDED_BY,
 }
 _GPU: Json = {
     "aliases": TEXTS,
@@ -129,6 +132,7 @@ _OFFER: Json = {
     "as_of": maybe(TEXT),
     "age_days": maybe(WHOLE, "Days from as_of to the day of the catalog, not to today."),
     "source": TEXT,
+    "provided_by": PROVIDED_BY,
 }
 _FRAGMENT: Json = {
     "section": TEXT,
@@ -137,7 +141,18 @@ _FRAGMENT: Json = {
     "available": described(TRUTH, "False when one sentence says why there is nothing to show."),
     "sentences": TEXTS,
 }
-_READY: Json = {"status": TEXT, "cache": described(ANY_OBJECT, "The shared cache, and whether it answers.")}
+_READY: Json = {
+    "status": {"type": "string", "enum": ["ok", "degraded"]},
+    "cache": described(ANY_OBJECT, "The shared cache, and whether it answers."),
+    "storage": described(
+        ANY_OBJECT, "The database of uploads: ok, absent, unmigrated, newer or unavailable; reading goes on."
+    ),
+    "facts": {
+        "type": "string",
+        "enum": ["current", "outdated"],
+        "description": "Outdated when a reload failed: the facts from before it are served.",
+    },
+}
 _INFO: Json = {"version": TEXT, "data_digest": TEXT, "models": WHOLE, "gpus": WHOLE}
 _LANGUAGE: Json = {"id": TEXT, "name": TEXT, "content_language": TEXT, "default": TRUTH}
 _SECTION: Json = {"id": TEXT, "title": TEXT, "needs_gpu": TRUTH, "available": TRUTH, "path": TEXT}

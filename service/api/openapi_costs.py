@@ -3,6 +3,7 @@
 from service.api.openapi_schemas import (
     ANY_OBJECT,
     NUMBER,
+    PROVIDED_BY,
     TEXT,
     TEXTS,
     TRUTH,
@@ -15,6 +16,7 @@ from service.api.openapi_schemas import (
     record,
     ref,
 )
+from service.core.cost.currency import BASE, CURRENCIES
 from service.core.evidence import Evidence
 from service.core.finetuning.result import TERMS
 from service.core.finetuning.training import Method
@@ -36,6 +38,7 @@ _SOURCE: Json = {
     "confidence": TEXT,
     "current": described(TRUTH, "Dated, at most 180 days old, and from a dependable source."),
     "source": TEXT,
+    "provided_by": PROVIDED_BY,
 }
 _MACHINES: Json = {"machines": described(WHOLE, "Instances that are taken.")}
 _RENT: Json = {
@@ -80,12 +83,17 @@ _ELECTRICITY: Json = {
     "usd_per_month": maybe(NUMBER),
     "usd_per_month_always_on": maybe(NUMBER),
 }
+_BREAK_EVEN: Json = {"type": "string", "enum": ["months", "never", "unknown"]}
 _BALANCE: Json = {
     "kind": {"type": "string", "enum": ["list", "street", "budget", "given"]},
     "usd": record("All accelerators together, without the machine around them.", _SPAN),
     "used": TRUTH,
     "as_of": maybe(TEXT),
-    "break_even_months": maybe(record("At the hours asked for.", _SPAN), "Null: never, or no rent is known."),
+    "break_even": described(_BREAK_EVEN, "Unknown without a rent or a power limit of the same hardware."),
+    "break_even_months": maybe(
+        record("At the hours asked for.", _SPAN), "Null unless it is a matter of months."
+    ),
+    "break_even_always_on": _BREAK_EVEN,
     "break_even_months_always_on": maybe(record("Without a pause.", _SPAN)),
 }
 _OWN: Json = {
@@ -108,6 +116,16 @@ _COSTS: Json = {
     "own_hardware": maybe(record("The scenario's accelerators, rented, powered and bought.", _OWN)),
     "versions": ANY_OBJECT,
 }
+_CURRENCY: Json = {
+    "code": {"type": "string", "enum": [code for code in CURRENCIES if code != BASE]},
+    "per_usd": described(NUMBER, "Units of the currency for one US dollar."),
+    "as_of": described(TEXT, "Day of the rate."),
+    "age_days": described(WHOLE, "Days from as_of to the day on which prices were collected."),
+    "old": described(TRUTH, "More than a week older than the prices."),
+    "source": TEXT,
+    "message": described(TEXT, "The same in a sentence."),
+}
+_CONVERTED: Json = {"currency": ref("Currency")}
 _COST: Json = {
     "usd_per_hour": maybe(NUMBER, "Null when no offer is known for this accelerator and number."),
     "offer": maybe(record("Where the price comes from.", {**_SOURCE, **_MACHINES})),
@@ -153,14 +171,27 @@ _FINETUNING: Json = {
 }
 
 
+_TRACE: Json = {
+    "trace": array(ref("Step"), "With explain=true: the derivation of each amount, in US dollars.")
+}
+
+
 def cost_schemas() -> dict[str, Json]:
     """Costs of a scenario, the cost of a sizing, and fine-tuning."""
     return {
         "UsdRange": record("US dollars; low belongs to a high speed.", _RANGE),
         "Electricity": record("What the hardware draws, and what that costs.", _ELECTRICITY),
         "Purchase": record("One way of buying against renting the same hardware.", _BALANCE),
-        "Cost": record("What the sized hardware costs.", _COST),
-        "Costs": record("What hardware costs that runs a scenario.", _COSTS),
+        "Currency": record(
+            "The rate at which prices are also given; there only where `currency` asks for another than USD.",
+            _CURRENCY,
+        ),
+        "Cost": record("What the sized hardware costs.", _COST | _CONVERTED, tuple(_CONVERTED)),
+        "Costs": record(
+            "What hardware costs that runs a scenario.",
+            _COSTS | _CONVERTED | _TRACE,
+            (*_CONVERTED, *_TRACE),
+        ),
         "TrainingMethod": record("What one method of fine-tuning takes.", _METHOD),
         "FineTuning": record("What a fine-tuning takes.", _FINETUNING),
     }

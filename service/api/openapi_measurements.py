@@ -12,6 +12,7 @@ from service.api.openapi_schemas import (
     maybe,
     record,
 )
+from service.api.openapi_upload_schemas import uploaded_properties
 from service.core.measurements import FLAGS
 from service.i18n.messages.measured import FIELDS, REASONS
 
@@ -96,7 +97,10 @@ def measurement_schemas() -> dict[str, Json]:
         "Where the measurement states something else than the scenario.",
     )
     return {
-        "Measurement": record("One record as it was published; null: its source does not say.", _MEASUREMENT),
+        "Measurement": record(
+            "One record as it was published; null: its source does not say.",
+            {**_MEASUREMENT, **uploaded_properties()},
+        ),
         "MeasurementList": list_of("Measurement"),
         "ClosestMeasurement": record(
             "A real measurement of this model on this GPU.",

@@ -5,12 +5,13 @@ from typing import Any
 
 from service.api.fields import MAX_TEXT, Document, Number, Parameter, Truth, Whole
 from service.api.schemas import GPU_SPEC, LISTED, MEASURED, POSTED, SCENARIO
+from service.api.written_text import Choice, Line
+from service.core.cost.currency import CURRENCIES
 from service.core.engines import ENGINES
 from service.core.hardware import Platform
 from service.i18n import LANGUAGES
 
 Json = dict[str, Any]
-_REQUIRED = ("model", "gpu")
 
 
 def choices() -> Mapping[str, list[str]]:
@@ -23,6 +24,7 @@ def choices() -> Mapping[str, list[str]]:
         "quantization": sorted({name for engine in engines for name in engine.formats}),
         "kv_cache_dtype": ["auto", *cache_types],
         "kv_cache_dtype_v": ["auto", *cache_types],
+        "currency": list(CURRENCIES),
     }
 
 
@@ -48,6 +50,10 @@ def _type(parameter: Parameter) -> Json:
         return {"type": "boolean"}
     if isinstance(parameter, Document):
         return {"type": "object"}
+    if isinstance(parameter, Choice):
+        return {"type": "string", "enum": list(parameter.allowed)}
+    if isinstance(parameter, Line):
+        return {"type": "string", "minLength": 1, "maxLength": parameter.maximum}
     return {"type": "string", "minLength": 1, "maxLength": MAX_TEXT}
 
 
@@ -65,9 +71,10 @@ def query(parameters: Mapping[str, Parameter], required: tuple[str, ...] = ()) -
     ]
 
 
-def scenario_query(*, needs_gpu: bool = True) -> list[Json]:
+def scenario_query(*, needs_gpu: bool = True, needs_model: bool = True) -> list[Json]:
     """The scenario as a query string."""
-    return query(SCENARIO, _REQUIRED if needs_gpu else _REQUIRED[:1])
+    needed = {"model": needs_model, "gpu": needs_gpu}
+    return query(SCENARIO, tuple(name for name, required in needed.items() if required))
 
 
 def list_query() -> list[Json]:

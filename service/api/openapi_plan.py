@@ -90,8 +90,15 @@ _EXCLUDED: Json = {
     "reason": ref("Note"),
 }
 _PICKS = ("best_single_gpu", "best_value", "best_value_used", "unified_memory", "cloud")
+_VALUE: Json = {
+    **_OPTION,
+    "usd_per_token_per_second": described(
+        NUMBER, "Low end of the purchase price / tokens per second of one sequence."
+    ),
+}
 _HIGHLIGHTS: Json = {
-    name: maybe(ref("PlanOption")) for name in (*_PICKS, *(f"smallest_{kind}" for kind in GpuKind))
+    name: maybe(ref("PlanValue" if name.startswith("best_value") else "PlanOption"))
+    for name in (*_PICKS, *(f"smallest_{kind}" for kind in GpuKind))
 }
 _PLAN: Json = {
     "scenario": described(ANY_OBJECT, "What was given, the model, and the accelerators that were tried."),
@@ -140,6 +147,9 @@ def plan_schemas() -> dict[str, Json]:
             "properties": {**scenario["properties"], **own},
         },
         "PlanOption": record("A configuration that runs.", _OPTION),
+        "PlanValue": record("A configuration that runs, and the price that makes it a value.", _VALUE),
         "PlanPlace": record("A configuration that runs, at its place.", _PLACE),
-        "Plan": record("Ranked options, and what was left out.", _PLAN),
+        "Plan": record(
+            "Ranked options, and what was left out.", _PLAN | {"currency": ref("Currency")}, ("currency",)
+        ),
     }

@@ -5,6 +5,7 @@ from typing import Any
 from service.api.schemas import SCENARIO
 from service.core.derivation.steps import Topic, Unit
 from service.core.evidence import Evidence
+from service.core.provenance import ProvidedBy
 from service.core.sizing import Verdict
 from service.core.speed.result import Bound
 
@@ -15,6 +16,11 @@ NUMBER: Json = {"type": "number"}
 TRUTH: Json = {"type": "boolean"}
 ANY_OBJECT: Json = {"type": "object"}
 TEXTS: Json = {"type": "array", "items": TEXT}
+PROVIDED_BY: Json = {
+    "type": "string",
+    "enum": [str(who) for who in ProvidedBy],
+    "description": "Who states the facts: this service's catalog, its operator, or the caller.",
+}
 
 
 def ref(name: str) -> Json:
@@ -95,6 +101,7 @@ _SUBJECT_MODEL: Json = {
     "parameters_total": WHOLE,
     "parameters_active": WHOLE,
     "evidence": TEXT,
+    "provided_by": PROVIDED_BY,
     "max_context_tokens": WHOLE,
 }
 _SUBJECT_GPU: Json = {
@@ -103,6 +110,7 @@ _SUBJECT_GPU: Json = {
     "memory": maybe(ref("Amount"), "Total that the driver reports."),
     "memory_bandwidth_gbs": maybe(NUMBER),
     "evidence": TEXT,
+    "provided_by": PROVIDED_BY,
 }
 _STEP: Json = {
     "symbol": described(TEXT, "Unique in this trace; formulas name it."),
@@ -110,7 +118,9 @@ _STEP: Json = {
     "title": ref("Note"),
     "formula": maybe(TEXT, "Over the symbols of earlier steps; null for a fact that stands for itself."),
     "substituted": maybe(
-        TEXT, "The formula with values: `+ - * / //` and the functions ceil_div, pad, max, min and round."
+        TEXT,
+        "The formula with values: `+ - * / //` and the functions ceil_div, pad, max, min, round, power, "
+        "hypot, log2, digits (significant ones) and money (to the cent, below one dollar to four places).",
     ),
     "value": described(NUMBER, "What `substituted` gives, exactly."),
     "gib": described(NUMBER, "Beside bytes: the value divided by 2**30, rounded to two places."),

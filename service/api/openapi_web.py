@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from service.api.accept import HTML, JAVASCRIPT, XML
+from service.api.accept import TEXT as PLAIN
 from service.api.configurator import CONFIGURATOR, SECOND
 from service.api.openapi_parameters import Json, language_query, query, scenario_query
 from service.api.openapi_schemas import TEXT, array, record, ref
@@ -22,9 +23,9 @@ def web_paths(get: Get) -> Json:
     page, lang = {HTML: text}, language_query()
     report = get(
         "report_page",
-        "The report as a whole page.",
+        "The report about a model on a GPU, or one of them alone, as a whole page.",
         page,
-        scenario_query(needs_gpu=False),
+        scenario_query(needs_gpu=False, needs_model=False),
         ("unknown-model",),
     )
     blank = {"description": "Moved to the same address without its empty parameters."}
@@ -42,6 +43,7 @@ def web_paths(get: Get) -> Json:
             lang,
             ("not-found",),
         ),
+        "/robots.txt": get("robots", "What crawlers may read.", {PLAIN: text}, lang),
     }
 
 

@@ -7,6 +7,7 @@ from werkzeug.exceptions import NotFound
 
 from service.api.accept import CSS, HTML
 from service.api.answers import bytes_answer, json_answer, negotiated
+from service.api.browser_rules import PAGE
 from service.api.openapi import build_document
 from service.api.openapi_page import resolved, type_text
 from service.api.problems import STATUSES
@@ -62,4 +63,4 @@ def blueprint(catalog: Catalog) -> Blueprint:
 def _page(template: str, **values: object) -> Response:
     negotiated((HTML,))
     text = render_template(template, lang=content_language(g.language), **values)
-    return bytes_answer(text.encode(), HTML)
+    return bytes_answer(text.encode(), HTML, policy=PAGE)

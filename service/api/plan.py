@@ -1,14 +1,14 @@
 """`GET|POST /v1/plan`: the hardware for a model, or the models for an accelerator."""
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, request
 
 from service.api.answers import json_answer
 from service.api.documents.plan import plan_document
 from service.api.planning import Planned, asked_plan
+from service.api.scenarios import speaker_of
 from service.catalog import Catalog
 from service.core.planning.plan import Plan, plan_hardware, plan_models
 from service.core.planning.question import Facts
-from service.i18n import voice
 from service.render.speed_of import speed_or_reasons_by
 
 
@@ -20,7 +20,8 @@ def blueprint(catalog: Catalog) -> Blueprint:
     @resource.route("/v1/plan", methods=["GET", "POST"])
     def plan() -> Response:
         asked = asked_plan(request, catalog)
-        return json_answer(plan_document(asked, _plan(asked, catalog, facts), catalog, voice(g.language)))
+        speaker = speaker_of(asked.given, catalog)
+        return json_answer(plan_document(asked, _plan(asked, catalog, facts), catalog, speaker))
 
     return resource
 

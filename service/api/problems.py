@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import structlog
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException
 
+from service.api import refusals
 from service.api.accept import JSON, PROBLEM
 from service.api.encoding import to_json
 from service.errors import (
@@ -23,6 +24,7 @@ from service.errors import (
 )
 from service.i18n import Voice, content_language, voice
 from service.i18n.messages import parameter_message, problem_text
+from service.measurements.errors import Refused
 
 _LOG = structlog.get_logger("service.problems")
 _LONGEST_NAME = 200  # of an unknown name that a problem repeats
@@ -42,11 +44,15 @@ STATUSES: Mapping[str, int] = {
     "uri-too-long": 414,
     "unsupported-media-type": 415,
     "too-many-requests": 429,
+    "headers-too-large": 431,
     "internal-error": 500,
     "service-unavailable": 503,
+    **refusals.STATUSES,
 }
 _OF_STATUS = {404: "not-found"} | {
-    status: slug for slug, status in STATUSES.items() if status not in (400, 404, 422)
+    status: slug
+    for slug, status in STATUSES.items()
+    if status not in (400, 404, 422) and slug not in refusals.STATUSES
 }
 _OF_DOMAIN: Mapping[type[SizingError], str] = {
     UnknownModel: "unknown-model",
@@ -56,6 +62,8 @@ _OF_DOMAIN: Mapping[type[SizingError], str] = {
     UnsupportedArchitecture: "unsupported-architecture",
     MalformedBody: "malformed-body",
 }
+# Statuses that name a number of bytes, and where it is set; a body's limit is that of its address.
+_BYTE_LIMITS = {413: None, 414: "MAX_URL_BYTES", 431: "MAX_HEADER_BYTES"}
 # Headers that describe the replaced HTML body, not the error.
 _BODY_HEADERS = frozenset({"content-type", "content-length"})
 
@@ -83,6 +91,7 @@ class Problem:
 def register(app: Flask) -> None:
     """Answer every error of the application as a problem."""
     app.register_error_handler(SizingError, _domain_error)
+    app.register_error_handler(Refused, _refused)
     app.register_error_handler(NotAcceptable, _not_acceptable)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unexpected)
@@ -101,6 +110,14 @@ def _domain_error(error: Exception) -> Response:
     elif isinstance(error, UnsupportedArchitecture):
         problem = _unreadable(error, slug)
     return answer(problem)
+
+
+def _refused(error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    slug = refusals.SLUGS[type(error)]
+    if STATUSES[slug] == HTTPStatus.SERVICE_UNAVAILABLE:
+        _LOG.warning("storage refused", problem=slug, reason=error.values.get("reason"))
+    return answer(Problem(slug, STATUSES[slug], error.values, headers=refusals.headers(error)))
 
 
 def _unreadable(error: UnsupportedArchitecture, slug: str) -> Problem:
@@ -131,8 +148,9 @@ def _http_error(error: Exception) -> Response:
         return Response(underlying.get_data(), status, underlying.headers)
     headers = [(name, value) for name, value in underlying.headers if name.lower() not in _BODY_HEADERS]
     values: dict[str, object] = {}
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        values["limit_bytes"] = request.max_content_length
+    if status in _BYTE_LIMITS:
+        setting = _BYTE_LIMITS[status]
+        values["limit_bytes"] = current_app.config[setting] if setting else request.max_content_length
     if status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE:
         headers.append(("Accept", JSON))
     return answer(Problem(_OF_STATUS.get(status), status, values, headers=headers))

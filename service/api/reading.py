@@ -3,18 +3,19 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
-import orjson
-from flask import Request, current_app, g
+from flask import Request, g
 from marshmallow import Schema, ValidationError
-from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
 
 from service.api.fields import Fault, Parameter
-from service.errors import InvalidParameters, MalformedBody, ParameterError
+from service.api.json_body import json_body
+from service.errors import InvalidParameters, ParameterError
 from service.i18n import negotiate
 
 _LONGEST_NAME = 100  # of a misspelt name that a problem repeats
+MOST_UNKNOWN = 100  # names that a problem lists; finding what each may have meant takes time
 
 
 def read_query(schema: Schema, request: Request) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def read_body(schema: Schema, request: Request) -> dict[str, Any]:
 
     Raises MalformedBody (not JSON), UnsupportedMediaType, InvalidParameters.
     """
-    body = _json(request)
+    body = json_body(request)
     if not isinstance(body, dict):
         raise InvalidParameters(ParameterError("body", "not_an_object"))
     _speak(body.get("lang"))
@@ -54,26 +55,13 @@ def checked(schema: Schema, given: Mapping[str, Any], prefix: str = "") -> dict[
 
     Raises InvalidParameters.
     """
-    errors = [_unknown(name, schema) for name in given if name not in schema.fields]
+    strangers = islice((name for name in given if name not in schema.fields), MOST_UNKNOWN)
+    errors = [_unknown(name, schema) for name in strangers]
     known = {n: value for n, value in given.items() if n in schema.fields and value is not None}
     try:
         return _load(schema, known, errors)
     except InvalidParameters as error:
         raise InvalidParameters(*(replace(e, parameter=prefix + e.parameter) for e in error.errors)) from None
-
-
-def _json(request: Request) -> Any:
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if request.mimetype != "application/json" or encoding != "identity":
-        raise UnsupportedMediaType()
-    body = request.get_data()
-    # A chunked body is cut at the limit, without an error, while it is read.
-    if request.content_length is None and len(body) >= current_app.config["MAX_CONTENT_LENGTH"]:
-        raise RequestEntityTooLarge()
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise MalformedBody(str(error)) from None
 
 
 def _speak(lang: object) -> None:

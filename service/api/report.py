@@ -5,11 +5,13 @@ from markupsafe import Markup
 
 from service.api.accept import HTML, JSON, MARKDOWN
 from service.api.addresses import address, alternates, tidied, without_language
-from service.api.answers import PAGE_WITH_SCRIPT, bytes_answer, negotiated
+from service.api.answers import bytes_answer, negotiated
+from service.api.browser_rules import PAGE_WITH_SCRIPT
 from service.api.scenarios import Asked, asked
 from service.catalog import Catalog
-from service.i18n import content_language, voice
-from service.render.report import description, render_report, title
+from service.core.scenario import Scenario
+from service.i18n import content_language
+from service.render.report import description, report_with, title
 
 _REPRESENTATIONS = (JSON, HTML, MARKDOWN)
 _PATH = "/report"
@@ -21,16 +23,16 @@ def blueprint(catalog: Catalog, public_url: str | None) -> Blueprint:
 
     @resource.route("/v1/report", methods=["GET", "POST"])
     def fragment() -> Response:
-        question = asked(request, catalog, needs_gpu=False)
+        question = asked(request, catalog, needs_gpu=False, needs_model=False)
         media_type = negotiated(_REPRESENTATIONS)
-        body = render_report(question.model, question.sizing, catalog, g.language, media_type)
+        body = report_with(question.speaker, question.subject, question.sizing, catalog, media_type)
         return bytes_answer(body, media_type)
 
     @resource.get(_PATH)
     def page() -> Response:
         if (elsewhere := tidied(request)) is not None:
             return elsewhere
-        question = asked(request, catalog, needs_gpu=False)
+        question = asked(request, catalog, needs_gpu=False, needs_model=False)
         negotiated((HTML,))
         page_bytes = report_page(question, catalog, public_url).encode()
         return bytes_answer(page_bytes, HTML, policy=PAGE_WITH_SCRIPT)
@@ -40,15 +42,17 @@ def blueprint(catalog: Catalog, public_url: str | None) -> Blueprint:
 
 def report_page(question: Asked, catalog: Catalog, public_url: str | None) -> str:
     """The whole page, in the language of the current request."""
-    speaker, model, sizing = voice(g.language), question.model, question.sizing
-    subject = {"model": model.id} | ({} if sizing is None else {"gpu": sizing.scenario.gpu.id})
-    report = render_report(model, sizing, catalog, g.language, HTML)
+    speaker, alone, sizing = question.speaker, question.subject, question.sizing
+    subject = {} if question.model is None else {"model": question.model.id}
+    gpu = question.gpu if sizing is None else sizing.scenario.gpu
+    subject |= {} if gpu is None else {"gpu": gpu.id}
+    report = report_with(speaker, alone, sizing, catalog, HTML)
     return render_template(
         "report.html",
         _=speaker.text,
         lang=content_language(g.language),
-        title=title(speaker, model, sizing),
-        description=description(speaker, model, sizing, catalog),
+        title=title(speaker, alone, sizing),
+        description=description(speaker, alone, sizing, catalog),
         # Scenarios without end are variations of one page: this model, on this accelerator.
         canonical=address(_PATH, {**subject, "lang": g.language}, public_url),
         alternates=alternates(_PATH, subject, public_url),
@@ -56,5 +60,12 @@ def report_page(question: Asked, catalog: Catalog, public_url: str | None) -> st
         languages=alternates(_PATH, without_language(request)),
         language=g.language,
         configure=address("/", {**without_language(request), "lang": g.language}),
+        related=[] if sizing is None else _related(sizing.scenario, g.language),
         report=Markup(report.decode()),  # noqa: S704 - its templates have escaped every value
     )
+
+
+def _related(scenario: Scenario, language: str) -> list[tuple[str, str]]:
+    """Name and address of the pages about the model and the accelerator alone."""
+    subjects = (("model", scenario.model), ("gpu", scenario.gpu))
+    return [(found.name, address(_PATH, {kind: found.id, "lang": language})) for kind, found in subjects]

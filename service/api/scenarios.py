@@ -5,42 +5,73 @@ from dataclasses import dataclass
 from typing import Any
 
 from flask import Request as HttpRequest
+from flask import g
 
 from service.api.posted import posted_gpu, posted_model
 from service.api.reading import read_body, read_query
 from service.api.schemas import LANGUAGE_QUERY, POSTED, SCENARIO_BODY, SCENARIO_QUERY
 from service.catalog import Catalog
 from service.core.catalogued import Model
+from service.core.cost.currency import BASE
 from service.core.hardware import Gpu
 from service.core.request import PARAMETERS, Request
 from service.core.resolve import resolve
 from service.core.size import size
 from service.core.sizing import Sizing
 from service.errors import InvalidParameters, ParameterError
+from service.i18n import Voice, voice
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A sized scenario. sizing: None for the model alone. explain: None when the caller did not say."""
+    """A sized scenario, or what stands alone: a model, or an accelerator.
 
-    model: Model
+    model: None for an accelerator alone. sizing: None for either alone. explain: None when the caller did not
+    say. speaker: the voice of the answer, in its language and currency. currency: None when it was not given.
+    """
+
+    model: Model | None
     sizing: Sizing | None
     explain: bool | None
+    speaker: Voice
+    gpu: Gpu | None = None
+    currency: str | None = None
+
+    @property
+    def subject(self) -> Model | Gpu:
+        """The model, or the accelerator alone."""
+        found = self.model or self.gpu
+        assert found is not None  # one of them was demanded
+        return found
 
 
-def asked(request: HttpRequest, catalog: Catalog, *, needs_gpu: bool = True) -> Asked:
-    """The sizing that a GET's query or a POST's body asks for; without `needs_gpu` also a model alone.
+def asked(
+    request: HttpRequest, catalog: Catalog, *, needs_gpu: bool = True, needs_model: bool = True
+) -> Asked:
+    """The sizing that a GET's query or a POST's body asks for.
 
+    Without `needs_gpu` also a model alone, without `needs_model` an accelerator alone.
     Raises InvalidParameters, MalformedBody, UnsupportedArchitecture, UnknownModel, UnknownGpu.
     """
     given = _given(request)
+    with_model = any(name in given for name in ("model", "model_config"))
+    with_gpu = any(name in given for name in ("gpu", "gpu_spec"))
+    speaker, explain = speaker_of(given, catalog), given.get("explain")
+    if with_gpu and not with_model and not needs_model:
+        check_subjects({**given, "model": ""}, needs_gpu=True)
+        return Asked(None, None, explain, speaker, named_gpu(given, catalog), given.get("currency"))
     check_subjects(given, needs_gpu=needs_gpu)
     model = named_model(given, catalog)
-    if "gpu" not in given and "gpu_spec" not in given:
-        return Asked(model, None, given.get("explain"))
+    if not with_gpu:
+        return Asked(model, None, explain, speaker, currency=given.get("currency"))
     values = {name: given[name] for name in PARAMETERS if name in given}
     scenario = resolve(Request(model=model, gpu=named_gpu(given, catalog), **values))
-    return Asked(model, size(scenario), given.get("explain"))
+    return Asked(model, size(scenario), explain, speaker, currency=given.get("currency"))
+
+
+def speaker_of(given: Mapping[str, Any], catalog: Catalog) -> Voice:
+    """The voice of the request's language, which says prices in the currency that was asked for."""
+    return voice(g.language, catalog.exchange_rates.get(given.get("currency", BASE)))
 
 
 def _given(request: HttpRequest) -> Mapping[str, Any]:

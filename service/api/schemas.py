@@ -5,9 +5,12 @@ from typing import Any
 from marshmallow import RAISE, Schema
 
 from service.api.fields import Document, Number, Parameter, Text, Truth, Whole, fail
+from service.api.written_text import Choice
+from service.core.cost.currency import CURRENCIES
 from service.core.request import RANGES
 from service.errors import InvalidParameters
 from service.i18n import negotiate
+from service.measurements.submission import Status
 
 
 class LanguageTag(Text):
@@ -19,6 +22,17 @@ class LanguageTag(Text):
             return negotiate(super().check(value))
         except InvalidParameters as error:
             raise fail(error.errors[0].code, error.errors[0].allowed) from None
+
+
+class CurrencyCode(Text):
+    """A currency that prices can be shown in, its code in any case."""
+
+    def check(self, value: object) -> str:
+        """The code as ISO 4217 writes it."""
+        code = super().check(value).strip().upper()
+        if code not in CURRENCIES:
+            raise fail("not_allowed", CURRENCIES)
+        return code
 
 
 def _about(description: str, example: object = None, default: str | None = None) -> dict[str, Any]:
@@ -36,6 +50,10 @@ def _number(name: str, description: str, example: float, default: str) -> Number
 
 _BY_ENGINE = "the engine's default"
 _LANG = "Language of the answer: de, zh or en, also with a region such as zh-CN; beats Accept-Language."
+_CURRENCY = (
+    "Currency that prices are also given in: USD, EUR or CNY, by a dated reference rate. Beside each field "
+    "whose name holds `usd` stands one with the code in its place, and `currency` tells the rate and its day."
+)
 
 # Names and order of the scenario's parameters; `model` and `gpu` are required unless a body describes them.
 SCENARIO: dict[str, Parameter] = {
@@ -93,6 +111,7 @@ SCENARIO: dict[str, Parameter] = {
     "hardware_budget_usd": _number(
         "hardware_budget_usd", "Budget for hardware, USD.", 2000, "price of the GPU times gpu_count"
     ),
+    "currency": CurrencyCode(**_about(_CURRENCY, "EUR", "USD")),
     "lang": LanguageTag(**_about(_LANG, "de", "negotiated, else en")),
     "explain": Truth(**_about("Add the derivation of every number.", False, "false")),
 }
@@ -120,6 +139,10 @@ MEASURED: dict[str, Parameter] = {
     "min_concurrency": Whole((1, 10**6), **_about("Fewest sequences at the same time.", 1)),
     "max_concurrency": Whole((1, 10**6), **_about("Most sequences at the same time.", 16)),
     "comparable": Truth(**_about("Only complete records without a flag, or only the others.", True)),
+    "status": Choice(
+        tuple(map(str, Status)),
+        **_about("Uploads of this status; all but published ones take a key.", "published", "published"),
+    ),
     **{name: LISTED[name] for name in ("limit", "cursor", "lang")},
 }
 

@@ -1,8 +1,9 @@
 """`GET|POST /v1/sizing`: one scenario in, the core answer out."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, request
 
 from service.api.answers import json_answer
 from service.api.documents.measurements import measured_documents
@@ -10,17 +11,19 @@ from service.api.documents.sizing import sizing_document
 from service.api.scenarios import asked
 from service.catalog import Catalog
 from service.core.cost.estimate import cost
+from service.core.cost.result import Cost
 from service.core.sizing import Sizing
 from service.core.speed.result import Speed, Withheld
-from service.i18n import voice
 from service.render.costs import block
 from service.render.speed_of import speed_by, speed_or_reasons_by
+from service.render.steps import further_steps, steps
 
 
-def _cost(sizing: Sizing, catalog: Catalog, speed: Speed | Withheld | None) -> dict[str, Any] | None:
-    """The cost of the sized hardware; None unless the scenario runs."""
-    found = cost(sizing, catalog.costs, speed)
-    return None if found is None else block(found, catalog.costs.as_of)
+def _trace(
+    sizing: Sizing, catalog: Catalog, speed: Speed | Withheld | None, priced: Cost | None
+) -> Sequence[dict[str, Any]]:
+    """The steps of memory, of speed and of cost."""
+    return steps(sizing, *further_steps(sizing, catalog.speed, speed, priced))
 
 
 def blueprint(catalog: Catalog) -> Blueprint:
@@ -31,8 +34,9 @@ def blueprint(catalog: Catalog) -> Blueprint:
     def sizing() -> Response:
         question = asked(request, catalog)
         assert question.sizing is not None  # an accelerator was demanded
-        speaker = voice(g.language)
+        speaker = question.speaker
         speed = speed_or_reasons_by(catalog)(question.sizing)
+        priced = cost(question.sizing, catalog.costs, speed)
         measured = measured_documents(question.sizing.scenario, catalog, speaker, speed_by(catalog))
         return json_answer(
             sizing_document(
@@ -41,8 +45,10 @@ def blueprint(catalog: Catalog) -> Blueprint:
                 speaker,
                 question.explain,
                 measured,
-                _cost(question.sizing, catalog, speed),
+                None if priced is None else block(priced, catalog.costs.as_of),
                 speed,
+                _trace(question.sizing, catalog, speed, priced) if question.explain else (),
+                question.currency,
             )
         )
 

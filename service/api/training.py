@@ -50,7 +50,7 @@ class Names(Parameter):
         if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
             raise fail("not_a_string")
         if len(parts) > self.most:
-            raise fail("too_long", maximum=self.most)
+            raise fail("too_many_items", maximum=self.most)
         names = tuple(dict.fromkeys(part.strip() for part in parts))
         if not all(names) or not names:
             raise fail("empty")

@@ -14,8 +14,8 @@ from service.cache import CACHE_HEADER, ByteCache, collect
 from service.catalog import Catalog
 from service.i18n import LANGUAGES
 
-# Formats whose weights are asked for most: as published, llama.cpp's default, and its 8-bit form.
-_FORMATS = ("native", "q4_k_m", "q8_0")
+# Formats whose weights are asked for most: llama.cpp's default, as published, then the others of llama.cpp.
+_FORMATS = ("q4_k_m", "native", "q8_0", "q6_k", "q5_k_m", "iq4_xs", "q3_k_m", "q2_k")
 _LISTS = ("/v1/models", "/v1/gpus", "/v1/engines", "/v1/quantizations", "/v1/sections", "/openapi.json")
 _PAGES = ("/", "/docs")
 _FRAGMENTS = ("summary", "memory")
@@ -40,8 +40,12 @@ def first_addresses(catalog: Catalog) -> Iterator[Address]:
     for tag, section in product(LANGUAGES, _FRAGMENTS):
         query = {"gpu": gpu, "lang": tag, "model": model}
         yield Address(f"/v1/fragments/{section}", urlencode(query), HTML)
-    for name, quantization in product(catalog.models, _FORMATS):
-        yield Address("/v1/sizing", urlencode({"gpu": gpu, "model": name, "quantization": quantization}))
+    # With these every path has been taken once; the first plan of a process takes twice as long as the next.
+    yield Address("/v1/costs", urlencode({"gpu": gpu, "model": model}), JSON)
+    yield Address("/v1/plan", urlencode({"model": model}), JSON)
+    # A matrix weighs every model in a format; what figures follow from is kept from then on.
+    for quantization in _FORMATS:
+        yield Address("/v1/matrix", urlencode({"quantizations": quantization}), JSON)
 
 
 def _common(catalog: Catalog) -> tuple[str, str]:

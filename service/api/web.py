@@ -1,17 +1,16 @@
-"""The configurator at `/`, its scripts, the custom element for other sites, and the sitemap."""
+"""The configurator at `/`, its scripts, and the custom element for other sites."""
 
 import json
 from functools import cache
-from itertools import islice, product
 from pathlib import Path
 
 from flask import Blueprint, Response, g, render_template, request
-from markupsafe import escape
 from werkzeug.exceptions import NotFound
 
-from service.api.accept import CSS, HTML, JAVASCRIPT, SVG, XML
+from service.api.accept import CSS, HTML, JAVASCRIPT, SVG
 from service.api.addresses import address, alternates, tidied, without_language
-from service.api.answers import PAGE_WITH_SCRIPT, bytes_answer, negotiated
+from service.api.answers import bytes_answer, negotiated
+from service.api.browser_rules import PAGE_WITH_SCRIPT
 from service.api.configurator import CONFIGURATOR_QUERY, SECOND, default_subject, side
 from service.api.reading import read_query
 from service.api.schemas import LANGUAGE_QUERY, SCENARIO
@@ -26,7 +25,6 @@ _ASSETS = {
     path.name: (path.read_bytes(), _TYPES[path.suffix]) for path in _STATIC.iterdir() if path.suffix in _TYPES
 }
 _EMBED = (_STATIC / "embed.js").read_text(encoding="utf-8")
-_MOST_ADDRESSES = 50_000  # of one sitemap, sitemaps.org
 _TITLE = mark("GPU memory of open-weight models")
 _DESCRIPTION = mark("How much GPU memory a model needs, whether it fits, and what to use instead.")
 _EMBED_MESSAGES = {
@@ -63,14 +61,6 @@ def blueprint(catalog: Catalog, public_url: str | None) -> Blueprint:
         negotiated((JAVASCRIPT,))
         return bytes_answer(embed_script(), JAVASCRIPT, localized=False)
 
-    @web.get("/sitemap.xml")
-    def sitemap() -> Response:
-        read_query(LANGUAGE_QUERY, request)
-        if public_url is None:  # a sitemap holds absolute addresses only
-            raise NotFound()
-        negotiated((XML,))
-        return bytes_answer(_sitemap(catalog, public_url), XML, localized=False)
-
     return web
 
 
@@ -105,16 +95,3 @@ def embed_script() -> bytes:
     parameters = [name for name in SCENARIO if name not in ("lang", "explain")]
     script = _EMBED.replace('"__MESSAGES__"', json.dumps(messages, ensure_ascii=False))
     return script.replace('"__PARAMETERS__"', json.dumps(parameters)).encode()
-
-
-def _sitemap(catalog: Catalog, public_url: str) -> bytes:
-    """Every model, and every model on every accelerator, in every language."""
-    subjects = [{"model": model} for model in catalog.models]
-    subjects += [{"model": model, "gpu": gpu} for model, gpu in product(catalog.models, catalog.gpus)]
-    found = (
-        address("/report", {**subject, "lang": tag}, public_url)
-        for subject, tag in product(subjects, LANGUAGES)
-    )
-    lines = "".join(f"<url><loc>{escape(url)}</loc></url>\n" for url in islice(found, _MOST_ADDRESSES))
-    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
-    return f'{head}<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{lines}</urlset>\n'.encode()

@@ -4,13 +4,25 @@ from service.cache.answers import CachedAnswer, CorruptAnswer
 from service.cache.breaker import CircuitBreaker
 from service.cache.lease import Claim, Found, SharedStore, Standing
 from service.cache.memory import MemoryCache, MemoryStatistics
-from service.cache.middleware import CACHE_HEADER, ByteCache, answer_key, collect, respond
+from service.cache.middleware import (
+    CACHE_HEADER,
+    MEMORY_HIT,
+    OWN_HEADERS,
+    UNASKED,
+    ByteCache,
+    answer_key,
+)
+from service.cache.ready import Ready
 from service.cache.redis_store import RedisStore
 from service.cache.single_flight import SingleFlight
 from service.cache.tiers import Level, Tiers, namespace
+from service.cache.whole_answer import collect
 
 __all__ = [
     "CACHE_HEADER",
+    "MEMORY_HIT",
+    "OWN_HEADERS",
+    "UNASKED",
     "ByteCache",
     "CachedAnswer",
     "CircuitBreaker",
@@ -20,6 +32,7 @@ __all__ = [
     "Level",
     "MemoryCache",
     "MemoryStatistics",
+    "Ready",
     "RedisStore",
     "SharedStore",
     "SingleFlight",
@@ -28,5 +41,4 @@ __all__ = [
     "answer_key",
     "collect",
     "namespace",
-    "respond",
 ]

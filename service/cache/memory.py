@@ -1,19 +1,36 @@
-"""The first level: the answers of one process, the least recently used of which make room."""
+"""The first level: the answers of one process, of which those that nobody asks for make room."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
 from service.cache.answers import CachedAnswer
+from service.cache.ready import Ready
 
 DEFAULT_BYTES = 64 * 2**20
-# What CPython 3.11 spends on an entry with nine headers beside its characters, by tracemalloc.
-_ENTRY_OVERHEAD = 2048
+# What CPython 3.11 spends on an entry with nine headers beside its characters, and on its prepared form.
+_ENTRY_OVERHEAD = 3072
+
+
+@dataclass(slots=True)
+class Entry:
+    """An answer in memory.
+
+    answer: None after it was dropped: whoever still holds the entry must not hold the body.
+    prepared: how it is sent, None before it was prepared and after it was dropped.
+    used: whether somebody asked for it since room was last looked for; whoever holds an entry sets it.
+    """
+
+    answer: CachedAnswer | None
+    cost: int
+    prepared: Ready | None = None
+    used: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryStatistics:
-    """Counters since the start, and what is held now."""
+    """Counters of `get` since the start, and what is held now."""
 
     hits: int
     misses: int
@@ -23,42 +40,51 @@ class MemoryStatistics:
 
 
 class MemoryCache:
-    """Thread-safe LRU of answers, bounded by bytes; an answer larger than the whole bound is not kept."""
+    """Thread-safe, bounded by bytes; an answer larger than the whole bound is not kept.
+
+    Room is made by second chance: the oldest entry goes, unless it was used, which makes it the newest.
+    """
 
     def __init__(self, max_bytes: int = DEFAULT_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._entries: OrderedDict[str, tuple[CachedAnswer, int]] = OrderedDict()
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
         self._lock = Lock()
         self._bytes = self._hits = self._misses = self._evictions = 0
 
     def get(self, key: str) -> CachedAnswer | None:
-        """The answer of that key, which becomes the most recently used."""
+        """The answer of that key."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
                 self._misses += 1
                 return None
-            self._entries.move_to_end(key)
+            entry.used = True
             self._hits += 1
-            return entry[0]
+            return entry.answer
 
     def peek(self, key: str) -> CachedAnswer | None:
         """As `get`, but neither counted nor a use."""
         entry = self._entries.get(key)
-        return entry[0] if entry else None
+        return entry.answer if entry else None
+
+    def prepare(self, key: str, make: Callable[[CachedAnswer], Ready]) -> Entry | None:
+        """The entry of that key with its prepared form, which is made once."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None and entry.prepared is None and entry.answer is not None:
+                entry.prepared = make(entry.answer)
+            return entry
 
     def put(self, key: str, answer: CachedAnswer) -> None:
-        """Keep an answer; the least recently used ones go when there is no room."""
+        """Keep an answer; others go when there is no room."""
         cost = answer.size + len(key) + _ENTRY_OVERHEAD
         with self._lock:
             self._drop(key)
             if cost > self._max_bytes:
                 return
-            self._entries[key] = (answer, cost)
             self._bytes += cost
-            while self._bytes > self._max_bytes:
-                self._drop(next(iter(self._entries)))
-                self._evictions += 1
+            self._make_room()
+            self._entries[key] = Entry(answer, cost)
 
     def forget(self, key: str) -> None:
         """Drop one answer, if it is there."""
@@ -68,8 +94,8 @@ class MemoryCache:
     def clear(self) -> None:
         """Forget all answers; counters go on."""
         with self._lock:
-            self._entries.clear()
-            self._bytes = 0
+            for key in list(self._entries):
+                self._drop(key)
 
     def statistics(self) -> MemoryStatistics:
         """The counters at one moment."""
@@ -78,7 +104,19 @@ class MemoryCache:
                 self._hits, self._misses, self._evictions, len(self._entries), self._bytes
             )
 
+    def _make_room(self) -> None:
+        while self._bytes > self._max_bytes:
+            key, entry = next(iter(self._entries.items()))
+            if entry.used:
+                entry.used = False
+                self._entries.move_to_end(key)
+            else:
+                self._drop(key)
+                self._evictions += 1
+
     def _drop(self, key: str) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:
-            self._bytes -= entry[1]
+            # Others may still hold the entry; they must not go on serving it.
+            entry.prepared = entry.answer = None
+            self._bytes -= entry.cost

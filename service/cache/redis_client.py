@@ -6,9 +6,12 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from redis import Redis, RedisCluster
 from redis.backoff import NoBackoff
 from redis.cluster import ClusterNode
+from redis.exceptions import RedisClusterException, RedisError, ResponseError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+REFUSAL = ResponseError  # the server answers, if only to refuse
+FAULTS = (RedisError, RedisClusterException, OSError, ValueError)
 _MOST_CONNECTIONS = 32
 _REDIS_PORT, _SENTINEL_PORT = 6379, 26_379
 SCHEMES = (
@@ -61,10 +64,10 @@ def _sentinel(parts: SplitResult, kind: str, options: dict[str, Any]) -> Any:
     master, _, database = parts.path.strip("/").partition("/")
     if not master:
         raise ValueError("the address of Sentinel names no master")
-    asking = {name: value for name, value in options.items() if name.startswith("socket_")}
-    secure = {"ssl": True} if kind == "rediss" else {}
+    secure = {"ssl": True} if kind == "rediss" else {}  # who names the master is checked as the master is
+    asking = {name: value for name, value in options.items() if name.startswith(("socket_", "ssl_"))}
     sentinel = Sentinel(  # type: ignore[no-untyped-call]
-        hosts(parts.netloc, _SENTINEL_PORT), sentinel_kwargs={**asking, "retry": options["retry"]}
+        hosts(parts.netloc, _SENTINEL_PORT), sentinel_kwargs={**asking, **secure, "retry": options["retry"]}
     )
     named: dict[str, Any] = {"db": int(database or 0), **secure, **_login(parts), **options}
     return sentinel.master_for(master, **named)  # type: ignore[no-untyped-call]

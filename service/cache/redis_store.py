@@ -5,19 +5,15 @@ Redis that is down, slow, full or holds nonsense is a miss and never an error.
 
 import os
 import time
-import zlib
 from collections.abc import Callable
 from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from redis.exceptions import RedisClusterException, RedisError, ResponseError
-
 from service.cache.answers import CachedAnswer
 from service.cache.breaker import CircuitBreaker
 from service.cache.lease import LEASE_SECONDS, Claim, Found, Standing
-from service.cache.redis_client import connect
 from service.cache.stored import packed, unpacked
 
 DAY_SECONDS = 86_400
@@ -33,6 +29,13 @@ if redis.call('GET', KEYS[2]) == ARGV[3] then redis.call('DEL', KEYS[2]) end
 _GIVE_UP = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.pcall('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 """
+# One window: it begins with the first count, and ends by itself.
+_COUNT = """
+local count = redis.call('INCRBY', KEYS[1], ARGV[1])
+local left = redis.call('PTTL', KEYS[1])
+if left < 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]); left = tonumber(ARGV[2]) end
+return {count, left}
+"""
 _Value = TypeVar("_Value")
 
 
@@ -41,7 +44,7 @@ class RedisStore:
 
     seconds: an answer is forgotten after so many. fresh_seconds: older ones are served, and computed again by
     one reader; default half of `seconds`. lease_seconds: how long a host may compute before another one does.
-    timeout_seconds, ca_file: see `connect`.
+    timeout_seconds, ca_file: see `connect`. failed: is told the name of the error of each failed question.
     """
 
     def __init__(
@@ -54,14 +57,19 @@ class RedisStore:
         timeout_seconds: float = _TIMEOUT_SECONDS,
         ca_file: str | None = None,
         breaker: CircuitBreaker | None = None,
+        failed: Callable[[str], None] = lambda _kind: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._seconds = seconds
         self._fresh_seconds = seconds / 2 if fresh_seconds is None else fresh_seconds
         self.lease_seconds = lease_seconds
         self._breaker = breaker or CircuitBreaker()
+        self._failed = failed
         self._clock = clock
-        self._connect: Callable[[], Any] = partial(connect, url, timeout_seconds, ca_file)
+        from service.cache import redis_client  # here: who has no Redis need not load its client
+
+        self._connect: Callable[[], Any] = partial(redis_client.connect, url, timeout_seconds, ca_file)
+        self._refusal, self._faults = redis_client.REFUSAL, redis_client.FAULTS
         self._client: tuple[int, Any] | None = None
         self._lock = Lock()
 
@@ -73,7 +81,7 @@ class RedisStore:
         try:
             written, data = unpacked(value)
             return Found(CachedAnswer.from_bytes(data), self._clock() - written > self._fresh_seconds)
-        except (ValueError, zlib.error):
+        except ValueError:
             return None
 
     def get(self, key: str) -> CachedAnswer | None:
@@ -118,6 +126,11 @@ class RedisStore:
             lambda client: client.eval(_GIVE_UP, 1, key + _LEASE, token, _FRUITLESS, _FRUITLESS_MS) or True
         )
 
+    def count(self, key: str, amount: int, seconds: int) -> tuple[int, float] | None:
+        """Add to a count that lasts `seconds`; its sum and its end in epoch seconds, None without Redis."""
+        found = self._attempt(lambda client: client.eval(_COUNT, 1, key, amount, 1000 * seconds))
+        return None if found is None else (int(found[0]), self._clock() + found[1] / 1000)
+
     def is_up(self) -> bool:
         """Whether Redis answers now, for the readiness probe."""
         return self._attempt(lambda client: bool(client.ping())) is True
@@ -141,11 +154,13 @@ class RedisStore:
             return None
         try:
             value = call(self._connected())
-        except ResponseError:
+        except self._refusal as error:
+            self._failed(type(error).__name__)
             # It answered, if only to refuse (full, read-only): the next read may well work.
             self._breaker.succeeded()
             return None
-        except (RedisError, RedisClusterException, OSError, ValueError):
+        except self._faults as error:
+            self._failed(type(error).__name__)
             self._breaker.failed()
             return None
         self._breaker.succeeded()

@@ -28,7 +28,11 @@ def namespace(digest: str, version: str) -> str:
 
 
 class Tiers:
-    """All levels behind one call. prefix: see `namespace`. shared: None without Redis."""
+    """All levels behind one call.
+
+    prefix: see `namespace`; may be set anew at any time, and all that was known is then asked for again.
+    shared: None without Redis.
+    """
 
     def __init__(
         self,
@@ -37,7 +41,7 @@ class Tiers:
         shared: SharedStore | None = None,
         flights: SingleFlight[tuple[CachedAnswer, Level, Claim]] | None = None,
     ) -> None:
-        self._prefix = prefix
+        self.prefix = prefix
         self.memory = memory
         self.shared = shared
         self._flights = flights or SingleFlight()
@@ -67,7 +71,7 @@ class Tiers:
         caller's URL, is hashed. The braces keep an answer and its lease on one node of a cluster.
         """
         hashed = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_HASH_BYTES)
-        return f"{self._prefix}{{{hashed.hexdigest()}}}"
+        return f"{self.prefix}{{{hashed.hexdigest()}}}"
 
     def _look_or_compute(
         self, full: str, compute: Callable[[], CachedAnswer]

@@ -1,7 +1,7 @@
 """`python -m service.calibration [--check]`: fit, judge, and write config/speed.yaml.
 
-With --check nothing is written; only the fold that is never learnt from is judged, by constants and intervals
-that come from the other folds alone.
+With --check no constants are written; only the fold that is never learnt from is judged, by constants and
+intervals that come from the other folds alone. Both put the error table into docs/speed.md.
 """
 
 import sys
@@ -15,15 +15,17 @@ import yaml
 from service.calibration.fit import Facts
 from service.calibration.intervals import Residuals, held_out, intervals, judged, user_interval
 from service.calibration.observations import FOLDS, Observation, observations
-from service.calibration.report import lines, summary
+from service.calibration.report import lines, rewrite, summary
 from service.calibration.start import calibrate
 from service.catalog import load_catalog
 from service.core.speed.constants import USER_REPORTED
 
-_CONFIG = Path(__file__).resolve().parents[2] / "config"
+_ROOT = Path(__file__).resolve().parents[2]
+_CONFIG, _PAGE = _ROOT / "config", _ROOT / "docs" / "speed.md"
 _HEAD = """\
 # Constants of the speed model. Written by `make calibrate` from config/measurements/; do not edit by hand.
-# low / high: P10 and P90 of measured / estimated, each row judged with and without its (model, GPU) pair.
+# low / high: P10 and P90 of measured / estimated, each row judged with and without its (model, GPU) pair,
+# moved out until a tenth of the rows of a pair lies beyond each end that the other pairs alone would give.
 # errors: of the held-out fold (sha1(model + gpu) mod 5 = 0), constants and intervals from the other four.
 """
 _DIGITS = 4
@@ -38,8 +40,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     """Calibrate from the repository's own measurements."""
     rows = list(observations(load_catalog(_CONFIG)))
     residuals, found = strict_check(rows)
-    for line in lines(residuals, found):
-        print(line)
+    table = [*lines(residuals, found)]
+    print("\n".join(table))
+    rewrite(_PAGE, table)
     if "--check" not in arguments:
         facts = final(rows, summary(residuals, found))
         text = _HEAD + yaml.safe_dump(rounded(facts), sort_keys=False, width=110, default_flow_style=False)

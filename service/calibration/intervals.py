@@ -1,7 +1,9 @@
 """What an interval is made of: residuals of groups that the constants had seen, and had not seen."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
 
 from service.calibration.fit import Facts, ratios
 from service.calibration.observations import Observation
@@ -9,10 +11,13 @@ from service.calibration.start import calibrate
 from service.core.speed.constants import speed_constants
 
 _SHRINK = 20  # residuals at which a class weighs as much as all classes of its quantity together
+_FEW_GROUPS = 4  # groups at which a class's own reach weighs as much as that of its quantity
 _LOW, _HIGH = 0.1, 0.9
 _LEAST = 0.05  # no interval is narrower to either side
 
 Weighted = tuple[float, float]  # a ratio and its weight
+Ends = tuple[float, float]  # low and high
+Distance = tuple[float, float, float]  # from the low and the high end, and the weight
 Residuals = list[tuple[Observation, float]]
 
 
@@ -37,22 +42,22 @@ def judged(facts: Facts, rows: Iterable[Observation]) -> Residuals:
 
 
 def intervals(unseen: Residuals, seen: Residuals) -> dict[str, dict[str, float]]:
-    """P10 and P90 by class over both kinds of residuals, groups weighed by the root of their size.
+    """Low and high end by class over both kinds of residuals, groups weighed by the root of their size.
 
     Who asks may mean a pair that was measured or one that was not; alone, the seen would promise too much and
-    the unseen too little. Drawn towards those of the whole quantity, 20 / (20 + residuals) of the way.
-    rows: measurements, each of which has both residuals.
+    the unseen too little. The ends are P10 and P90, drawn towards those of the whole quantity by
+    20 / (20 + residuals), and then each is moved out until a tenth lies beyond it when every unseen residual
+    is held against the ends that the other groups alone would give: few groups know little of a further one.
+    A class that was never judged unseen has none. rows: measurements that were.
     """
-    residuals = [*unseen, *seen]
-    sizes = Counter((row.kind, row.group) for row, _ in residuals)
-    by_kind: dict[str, list[Weighted]] = defaultdict(list)
-    pooled: dict[str, list[Weighted]] = defaultdict(list)
-    for row, ratio in residuals:
-        weighted = (ratio, sizes[row.kind, row.group] ** -0.5)
-        by_kind[row.kind].append(weighted)
-        pooled[row.quantity].append(weighted)
+    parts = (_weighed(unseen), _weighed(seen))
+    both = [one for part in parts for one in part]
+    ends = {kind: _ends(kind, both) for kind in sorted({one.kind for one in parts[0]})}
+    apart = {kind: [*_apart(kind, parts[0], both)] for kind in ends}
+    apart = {kind: [*found, *_distances(ends[kind], parts[1], kind)] for kind, found in apart.items()}
     return {
-        kind: _interval(values, pooled[kind.partition(" ")[0]]) for kind, values in sorted(by_kind.items())
+        kind: _interval(kind, found, apart, both) | {"rows": sum(one.kind == kind for one in parts[0])}
+        for kind, found in ends.items()
     }
 
 
@@ -74,14 +79,77 @@ def coverage(residuals: Residuals, found: Mapping[str, Mapping[str, float]]) -> 
     return {kind: (len(hits), sum(hits) / len(hits)) for kind, hits in inside.items()}
 
 
-def _interval(values: Sequence[Weighted], pooled: Sequence[Weighted]) -> dict[str, float]:
-    weight = len(values) / (len(values) + _SHRINK)
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A residual with its weight."""
+
+    kind: str
+    group: str
+    ratio: float
+    weight: float
+
+    @property
+    def quantity(self) -> str:
+        """What was measured, as a class begins with it."""
+        return _quantity(self.kind)
+
+
+def _quantity(kind: str) -> str:
+    return kind.partition(" ")[0]
+
+
+def _weighed(residuals: Residuals) -> list[_Judged]:
+    named = [(row.kind, row.group, ratio) for row, ratio in residuals]
+    sizes = Counter((kind, group) for kind, group, _ in named)
+    return [_Judged(kind, group, ratio, sizes[kind, group] ** -0.5) for kind, group, ratio in named]
+
+
+def _ends(kind: str, residuals: Sequence[_Judged]) -> Ends:
+    """P10 and P90 of a class, drawn towards those of its quantity."""
+    own = [(one.ratio, one.weight) for one in residuals if one.kind == kind]
+    pooled = [(one.ratio, one.weight) for one in residuals if one.quantity == _quantity(kind)]
+    weight = len(own) / (len(own) + _SHRINK)
 
     def shrunk(part: float) -> float:
-        return float(quantile(values, part) ** weight * quantile(pooled, part) ** (1 - weight))
+        near = quantile(own, part) ** weight if own else 1.0
+        return float(near * quantile(pooled, part) ** (1 - weight))
 
-    low, high = min(1 - _LEAST, shrunk(_LOW)), max(1 + _LEAST, shrunk(_HIGH))
-    return {"low": low, "high": high, "rows": len(values) // 2}
+    return min(1 - _LEAST, shrunk(_LOW)), max(1 + _LEAST, shrunk(_HIGH))
+
+
+def _apart(kind: str, unseen: Sequence[_Judged], both: Sequence[_Judged]) -> Iterator[Distance]:
+    """Distances of each group's unseen residuals from the ends that all other groups give."""
+    for group in sorted({one.group for one in unseen if one.kind == kind}):
+        others = [one for one in both if one.group != group]
+        if any(one.quantity == _quantity(kind) for one in others):
+            yield from _distances(_ends(kind, others), [one for one in unseen if one.group == group], kind)
+
+
+def _distances(ends: Ends, residuals: Iterable[_Judged], kind: str) -> Iterator[Distance]:
+    """Logarithm of each ratio in units of either end's: 1 lies on the end, more beyond it."""
+    low, high = (log(end) for end in ends)
+    for one in residuals:
+        if one.kind == kind:
+            yield log(one.ratio) / low, log(one.ratio) / high, one.weight
+
+
+def _interval(
+    kind: str, ends: Ends, apart: Mapping[str, Sequence[Distance]], both: Sequence[_Judged]
+) -> dict[str, float]:
+    """The ends moved out; of few groups by as much as all classes of the quantity need together."""
+    pooled = [one for name, found in apart.items() if _quantity(name) == _quantity(kind) for one in found]
+    groups = len({one.group for one in both if one.kind == kind})
+    weight = groups / (groups + _FEW_GROUPS)
+    low, high = (
+        end ** (_reach(apart[kind], side) ** weight * _reach(pooled, side) ** (1 - weight))
+        for side, end in enumerate(ends)
+    )
+    return {"low": low, "high": high}
+
+
+def _reach(distances: Iterable[Distance], side: int) -> float:
+    """How far an end must lie out for a tenth to be beyond it; never nearer than it is."""
+    return max(1.0, quantile([(found[side], found[2]) for found in distances], _HIGH))
 
 
 def quantile(values: Iterable[Weighted], part: float) -> float:

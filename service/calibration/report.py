@@ -2,11 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 
 from service.calibration.baselines import active_bytes, whole_model
 from service.calibration.intervals import Residuals, coverage, quantile
 from service.calibration.observations import Observation, Quantity
 
+BEGIN, END = "<!-- errors: made by `make evidence` -->", "<!-- end of errors -->"
 _COLUMNS = "class | rows | groups | median % | P90 % | in interval % | bandwidth/size % | 72.5 % of active %"
 
 
@@ -46,6 +48,15 @@ def lines(residuals: Residuals, intervals: Mapping[str, Mapping[str, float]]) ->
         beside = " | ".join(_baseline(members, guess) for guess in (whole_model, active_bytes))
         errors = " | ".join(f"{row[key]:.1f}" if key in row else "" for key in ("median", "p90", "covered"))
         yield f"{name} | {row['rows']} | {row['groups']} | {errors} | {beside}"
+
+
+def rewrite(page: Path, table: Iterable[str]) -> None:
+    """Put a table's lines between the markers of a Markdown page."""
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    _, after = rest.split(END)
+    head, *rows = (f"| {' | '.join(cell.strip() for cell in line.split('|'))} |" for line in table)
+    rule = "|" + "---|" * (head.count("|") - 1)
+    page.write_text("\n".join((before + BEGIN, "", head, rule, *rows, "", END + after)), encoding="utf-8")
 
 
 def _classes(row: Observation) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 from service.catalog.facts import EngineFacts
 from service.core.evidence import Evidence
 from service.core.hardware import EngineOnGpu, Gpu, GpuKind, Tflops
+from service.core.provenance import ProvidedBy
 from service.core.units import MIB
 
 _MIB_PER_LABEL_GB = 1024
@@ -41,6 +42,7 @@ def gpu(row: Mapping[str, Any], engines: Iterable[EngineFacts]) -> Gpu:
         aliases=tuple(row["aliases"]),
         notes=row.get("notes"),
         exists=row.get("exists", True),
+        provided_by=row.get("provided_by", ProvidedBy.CATALOG),
     )
 
 
@@ -63,14 +65,16 @@ def price(stated: Mapping[str, Any]) -> float | None:
     return middle
 
 
-def runtimes(stated: Iterable[Mapping[str, str]], engines: Iterable[EngineFacts]) -> tuple[EngineOnGpu, ...]:
+def runtimes(rows: Iterable[Mapping[str, Any]], engines: Iterable[EngineFacts]) -> tuple[EngineOnGpu, ...]:
     """Engines that run here: those stated, and those that run on the backends of stated ones."""
-    found = [EngineOnGpu(row["engine"], row["backend"], row.get("note")) for row in stated]
+    found = [
+        EngineOnGpu(row["engine"], row["backend"], row.get("note"), row.get("port", False)) for row in rows
+    ]
     derived: list[EngineOnGpu] = []
     for engine in engines:
         taken = {row.backend for row in found if row.engine == engine.id}
         for row in found:
             if row.engine in engine.backends_from and row.backend not in taken:
                 taken.add(row.backend)
-                derived.append(EngineOnGpu(engine.id, row.backend, f"as {row.engine}"))
+                derived.append(EngineOnGpu(engine.id, row.backend, f"as {row.engine}", row.port))
     return (*found, *derived)

@@ -7,6 +7,7 @@ from typing import Any
 from service.catalog.facts import EngineFacts, Offer, Quantization
 from service.catalog.names import Names
 from service.core.catalogued import Model
+from service.core.cost.currency import ExchangeRate
 from service.core.cost.facts import CostFacts
 from service.core.hardware import Gpu
 from service.core.measurements import Measurement, Source
@@ -14,13 +15,14 @@ from service.core.speed.constants import SpeedConstants
 from service.errors import UnknownGpu, UnknownModel
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Catalog:
     """Models, accelerators, formats, engines and offers, each by id in the order of their files.
 
     digest: 16 hex digits that change with any fact. model_files / gpu_rows: an entry as its file has it,
     read-only, for what the core types leave out (published config, date of check, street price, PCIe).
     speed: constants of the speed model.
+    exchange_rates: by code of the currency, without the US dollar.
     measurements: real measurements by model id; measurement_sources: where they were published, by id.
     """
 
@@ -38,6 +40,7 @@ class Catalog:
     speed: SpeedConstants = field(repr=False)
     measurements: Mapping[str, tuple[Measurement, ...]] = field(default_factory=dict, repr=False)
     measurement_sources: Mapping[str, Source] = field(default_factory=dict, repr=False)
+    exchange_rates: Mapping[str, ExchangeRate] = field(default_factory=dict, repr=False)
 
     def find_model(self, name: str) -> Model:
         """The model that answers to an id, alias, Hugging Face repository or common spelling of its name.

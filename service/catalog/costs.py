@@ -1,6 +1,6 @@
 """costs.yaml, offers and hardware prices -> the core's CostFacts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from types import MappingProxyType
 from typing import Any
@@ -54,11 +54,16 @@ def read_costs(files: Mapping[str, bytes]) -> dict[str, Any]:
     return stated
 
 
-def cost_facts(stated: Row, offers: Iterable[Row], gpus: Iterable[Row]) -> CostFacts:
-    """Everything that costs are computed from, the age of each price counted to the day of collection."""
-    day = date.fromisoformat(stated["as_of"])
+def cost_facts(stated: Row, offers: Collection[Row], gpus: Iterable[Row]) -> CostFacts:
+    """Everything that costs are computed from, the age of each price counted to the day of collection.
+
+    A later price of the operator moves that day, so that no price is younger than it and none looks fresher
+    than it is.
+    """
+    later = (row["as_of"] for row in offers if "provided_by" in row and row["as_of"])
+    day = date.fromisoformat(max((stated["as_of"], *later)))
     return CostFacts(
-        as_of=stated["as_of"],
+        as_of=day.isoformat(),
         offers=tuple(_offer(row, number, day) for number, row in enumerate(offers, start=1)),
         prices=MappingProxyType({row["id"]: _prices(row["price_usd"]) for row in gpus}),
         power=MappingProxyType({GpuKind(kind): _host(row) for kind, row in stated["power"].items()}),

@@ -1,11 +1,14 @@
 """marshmallow fields that take a YAML value only as it is: no number from text, no truth from a number."""
 
+import re
 from collections.abc import Callable
 from datetime import date
 from math import isfinite
 from typing import Any
 
 from marshmallow import ValidationError, fields
+
+_RESERVED = ("posted",)  # the id of what a caller describes
 
 
 class Whole(fields.Field[int]):
@@ -70,6 +73,11 @@ class Text(fields.Field[str]):
         if self.check and not self.check(value):
             raise ValidationError(f"{value!r} is not valid here")
         return value.strip()
+
+
+def is_id(value: str) -> bool:
+    """A name that may stand in an address and names a file: lower case, digits, `.`, `_` and `-`."""
+    return re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,99}", value) is not None and value not in _RESERVED
 
 
 def is_day(value: str) -> bool:

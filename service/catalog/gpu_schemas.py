@@ -2,7 +2,7 @@
 
 from marshmallow import RAISE, Schema, fields
 
-from service.catalog.fields import Flag, Positive, Text, Whole, is_day, is_period
+from service.catalog.fields import Flag, Positive, Text, Whole, is_day, is_id, is_period
 from service.core.hardware import GpuKind
 
 
@@ -69,12 +69,13 @@ class EngineOnGpuSchema(_Strict):
     engine = Text(required=True)
     backend = Text(required=True)
     note = Text()
+    port = Flag()
 
 
 class GpuSchema(_Strict):
     """A row of config/gpus.yaml."""
 
-    id = Text(required=True)
+    id = Text(required=True, check=is_id)
     name = Text(required=True)
     vendor = Text(required=True)
     family = Text(required=True)

@@ -10,6 +10,7 @@ from marshmallow import Schema
 from service.catalog.accelerators import gpu
 from service.catalog.catalog import Catalog
 from service.catalog.costs import cost_facts, read_costs
+from service.catalog.currencies import RATES_FILE, exchange_rates
 from service.catalog.digest import digest
 from service.catalog.facts import EngineFacts, Quantization
 from service.catalog.freezing import frozen
@@ -17,6 +18,16 @@ from service.catalog.gpu_schemas import GpuSchema
 from service.catalog.measurements import measurements
 from service.catalog.models import model, with_shared_runs
 from service.catalog.names import Names, spellings
+from service.catalog.operator_files import read_operator_files
+from service.catalog.overlay import (
+    NOTHING,
+    Overlay,
+    check_overlay,
+    gpus_over,
+    models_over,
+    offers_over,
+    overlay,
+)
 from service.catalog.references import check_references
 from service.catalog.schemas import EngineSchema, ModelSchema, OfferSchema, QuantizationSchema
 from service.catalog.speed import read_speed
@@ -33,6 +44,7 @@ FACT_FILES = (
     "engines.yaml",
     "offers.yaml",
     "costs.yaml",
+    RATES_FILE,
     "speed.yaml",
     "measurements/*.csv",
     "measurements/sources.yaml",
@@ -50,16 +62,25 @@ class Facts(NamedTuple):
     costs: dict[str, Any]
 
 
-def load_catalog(root: Path) -> Catalog:
+def load_catalog(root: Path, own: Path | None = None) -> Catalog:
     """All facts under the folder `root`, validated, checked against each other, and frozen.
 
+    own: folder of the operator's facts, laid over the others; None for none.
     Raises CatalogError with the file, the place in it, and the reason.
     """
     files = read_files(root, FACT_FILES)
-    facts = _validated_facts(files)
+    return build_catalog(files, NOTHING if own is None else overlay(read_operator_files(own), str(own)))
+
+
+def build_catalog(files: Mapping[str, bytes], own: Overlay = NOTHING) -> Catalog:
+    """The catalog of the contents of fact files by relative path, with the operator's facts over them.
+
+    Raises CatalogError as `load_catalog`.
+    """
+    facts = _laid_over(_validated_facts(files), own)
     engines = {row["id"]: EngineFacts(**frozen(row)) for row in facts.engines}
     gpus = {row["id"]: gpu(row, engines.values()) for row in facts.gpus}
-    models = {i: model(row, engines.values(), f"models/{i}.yaml") for i, row in facts.models.items()}
+    models = {i: model(row, engines.values(), _model_file(i, own)) for i, row in facts.models.items()}
     known: dict[str, Iterable[str]] = {
         "model": models,
         "gpu": gpus,
@@ -76,7 +97,7 @@ def load_catalog(root: Path) -> Catalog:
         ),
         engines=MappingProxyType(engines),
         offers=costs.offers,
-        digest=digest(files),
+        digest=digest({**files, **own.digested()}),
         model_names=Names({entry.id: _model_names(entry) for entry in models.values()}),
         gpu_names=Names({entry.id: _gpu_names(entry) for entry in gpus.values()}),
         model_files=frozen(facts.models),
@@ -85,6 +106,7 @@ def load_catalog(root: Path) -> Catalog:
         speed=read_speed(files),
         measurements=measured.by_model,
         measurement_sources=measured.sources,
+        exchange_rates=exchange_rates(files, costs.as_of),
     )
 
 
@@ -99,6 +121,19 @@ def _validated_facts(files: Mapping[str, bytes]) -> Facts:
     )
     check_references(facts.models, facts.gpus, facts.quantizations, facts.engines, facts.offers)
     return facts
+
+
+def _laid_over(facts: Facts, own: Overlay) -> Facts:
+    """The facts with the operator's over them, those checked against all."""
+    models, gpus = models_over(facts.models, own), gpus_over(facts.gpus, own)
+    engines = {row["id"] for row in facts.engines}
+    check_overlay(own, models, [row["id"] for row in gpus], engines, set(_format_ids(facts)))
+    return facts._replace(models=models, gpus=gpus, offers=offers_over(facts.offers, own))
+
+
+def _model_file(identifier: str, own: Overlay) -> str:
+    file = f"models/{identifier}.yaml"
+    return own.place(file) if identifier in own.models else file
 
 
 def _format_ids(facts: Facts) -> list[str]:

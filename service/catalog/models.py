@@ -6,9 +6,13 @@ from types import MappingProxyType
 from typing import Any
 
 from service.catalog.facts import EngineFacts
+from service.core.architecture.model import Architecture
 from service.core.architecture.parse import parse
 from service.core.catalogued import Model, Support
 from service.core.evidence import Evidence
+from service.core.notes import Note
+from service.core.posted import build_architecture
+from service.core.provenance import ProvidedBy
 from service.errors import CatalogError, UnsupportedArchitecture
 
 
@@ -17,8 +21,9 @@ def model(facts: Mapping[str, Any], engines: Iterable[EngineFacts], file: str) -
 
     Raises CatalogError when no parser understands its config.
     """
+    provided_by = facts.get("provided_by", ProvidedBy.CATALOG)
     try:
-        architecture = parse(facts["config"])
+        architecture = _architecture(facts["config"], provided_by)
     except UnsupportedArchitecture as error:
         missing = f" without {', '.join(error.missing)}" if error.missing else " has no parser"
         raise CatalogError(file, "config", f"{error.architecture}{missing}") from error
@@ -33,7 +38,7 @@ def model(facts: Mapping[str, Any], engines: Iterable[EngineFacts], file: str) -
         parameters_total=parameters["total"],
         parameters_active=parameters["active"],
         parameters_exact=parameters["exact"],
-        evidence=facts["evidence"],
+        evidence=_evidence(facts["evidence"], provided_by),
         sources=tuple(facts["sources"]),
         native_bytes=native["bytes"],
         native_evidence=Evidence(native["evidence"]),
@@ -46,7 +51,25 @@ def model(facts: Mapping[str, Any], engines: Iterable[EngineFacts], file: str) -
         license=facts["license"],
         released=facts["released"],
         notes=facts.get("notes"),
+        provided_by=provided_by,
+        remarks=_remarks(facts["name"], provided_by),
     )
+
+
+def _architecture(config: Mapping[str, Any], provided_by: ProvidedBy) -> Architecture:
+    """A class without a parser of its own is read by usual names for an operator, as for a caller."""
+    return parse(config) if provided_by is ProvidedBy.CATALOG else build_architecture(config)
+
+
+def _evidence(stated: str, provided_by: ProvidedBy) -> str:
+    """`verified` is what this service has checked; what the operator vouches for is called by their name."""
+    if provided_by is ProvidedBy.OPERATOR and stated == "verified":
+        return ProvidedBy.OPERATOR.value
+    return stated
+
+
+def _remarks(name: str, provided_by: ProvidedBy) -> tuple[Note, ...]:
+    return (Note("model_by_operator", {"model": name}),) if provided_by is ProvidedBy.OPERATOR else ()
 
 
 def with_shared_runs(models: Mapping[str, Model]) -> dict[str, Model]:

@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import RAISE, Schema, fields, validates_schema
 from marshmallow.exceptions import ValidationError
 
-from service.catalog.fields import Flag, Positive, Text, Whole, is_day, is_period
+from service.catalog.fields import Flag, Positive, Text, Whole, is_day, is_id, is_period
 
 
 class _Strict(Schema):
@@ -60,7 +60,7 @@ class LlamaCppSchema(_Strict):
 class ModelSchema(_Strict):
     """config/models/<id>.yaml."""
 
-    id = Text(required=True)
+    id = Text(required=True, check=is_id)
     name = Text(required=True)
     family = Text(required=True)
     publisher = Text(required=True)

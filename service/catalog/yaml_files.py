@@ -51,6 +51,9 @@ def read_yaml(content: bytes, file: str) -> Any:
         mark = getattr(error, "problem_mark", None)
         place = f"line {mark.line + 1}" if mark else "file"
         raise CatalogError(file, place, getattr(error, "problem", None) or str(error)) from error
+    except (ValueError, KeyError, AttributeError, RecursionError) as error:
+        # The library's constructors stumble over values that are not what their tag says, such as `!!int x`.
+        raise CatalogError(file, "file", f"holds a value that is not what its tag says: {error}") from error
 
 
 def read_files(root: Path, patterns: tuple[str, ...]) -> dict[str, bytes]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from service.core.architecture.model import Architecture
 from service.core.evidence import Evidence
 from service.core.notes import Note
+from service.core.provenance import ProvidedBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Model:
     native_source: who stated native_bytes, where it was not the catalog.
     catalogued: false for a model that a caller described, of which nothing is worth keeping.
     remarks: what is to be said of the model's facts in every answer.
+    provided_by: who states the facts; `evidence` says how well they are known.
     compute_floats: llama.cpp's own compute buffer in floats per token of the micro-batch, where it was run
       (sizing-model 3.3); compute_exact: the same number holds at every context.
     """
@@ -57,3 +59,4 @@ class Model:
     native_source: str | None = None
     catalogued: bool = True
     remarks: tuple[Note, ...] = ()
+    provided_by: ProvidedBy = ProvidedBy.CATALOG

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.core.evidence import Evidence
+from service.core.provenance import ProvidedBy
 
 
 class GpuKind(StrEnum):
@@ -26,11 +27,15 @@ class Platform(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EngineOnGpu:
-    """An engine that runs on the accelerator, through which backend, and how well known that is."""
+    """An engine that runs on the accelerator, through which backend, and how well known that is.
+
+    port: only as a fork, plug-in or vendor build beside the engine's own releases, or unverified.
+    """
 
     engine: str
     backend: str
     note: str | None = None
+    port: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,7 @@ class Gpu:
     compute_capability: NVIDIA SM version such as 90, None elsewhere.
     exists: false for a product that was named but never sold.
     usd_per_hour: rent that a caller gave for an accelerator of their own; catalog prices are offers.
+    provided_by: who states the facts; `evidence` says how well they are known.
     """
 
     id: str
@@ -81,6 +87,11 @@ class Gpu:
     notes: str | None = None
     exists: bool = True
     usd_per_hour: float | None = None
+    provided_by: ProvidedBy = ProvidedBy.CATALOG
+
+    def port(self, engine: str, backend: str) -> EngineOnGpu | None:
+        """The engine on a backend where it runs only as a port; None where its own releases do."""
+        return next((e for e in self.engines if (e.engine, e.backend) == (engine, backend) and e.port), None)
 
     def backends(self, engine: str) -> tuple[str, ...]:
         """Backends through which `engine` runs here, preferred first; empty when it does not run."""

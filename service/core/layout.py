@@ -3,6 +3,7 @@
 from service.core.architecture.model import Architecture, ParallelDimension
 from service.core.architecture.tensors import TensorClass
 from service.core.hardware import Gpu
+from service.core.identity import ByIdentity
 from service.core.request import Request
 from service.core.scenario import Layout
 from service.errors import InvalidParameters, ParameterError
@@ -34,10 +35,17 @@ def valid_degrees(architecture: Architecture, limit: int, *, experts_whole: bool
     experts_whole: expert parallelism keeps every expert on one rank, so their width need not divide.
     Source: vLLM 0.33.0 config/parallel.py verify_with_parallel_config and the layers' own assertions.
     """
+    return _degrees(architecture, limit, experts_whole)
+
+
+def _valid(architecture: Architecture, limit: int, experts_whole: bool) -> tuple[int, ...]:
     dimensions = [
         d for d in architecture.parallel_dimensions if not (experts_whole and d.name == _EXPERT_WIDTH)
     ]
     return tuple(t for t in range(1, limit + 1) if all(divides(d, t) for d in dimensions))
+
+
+_degrees = ByIdentity(_valid)
 
 
 def experts_need_whole(architecture: Architecture, quantization: str, tensor: int) -> bool:
@@ -103,6 +111,7 @@ def _layer_layout(request: Request, engine: str) -> tuple[int, Layout]:
     count = request.gpu_count or request.pipeline_parallel or 1
     if request.pipeline_parallel not in (None, count):
         raise _invalid("pipeline_parallel", request.pipeline_parallel or 1, (count,))
+    _check_pipeline(request, count)
     return count, Layout(pipeline=count, split="layer")
 
 

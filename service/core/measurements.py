@@ -18,6 +18,8 @@ FLAGS = (
     "attention_data_parallel",  # attention replicated instead of split
     "expert_parallel",  # expert parallelism of a degree that is not stated
 )
+# Id of the source of what users uploaded; the source of one such record is `uploaded:<its id>`.
+UPLOADED = "uploaded"
 
 
 @dataclass(frozen=True, slots=True)

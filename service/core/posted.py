@@ -13,6 +13,7 @@ from service.core.catalogued import Model
 from service.core.evidence import Evidence
 from service.core.hardware import EngineOnGpu, Gpu, GpuKind, Tflops
 from service.core.notes import Note
+from service.core.provenance import ProvidedBy
 from service.core.recognition import Known
 from service.core.units import GIB
 from service.core.weights.published_format import with_readable_format
@@ -97,6 +98,7 @@ def _unknown(architecture: Architecture, known: Known) -> Model:
         sources=(GIVEN,),
         support=known.support(architecture.engine_class),
         catalogued=False,
+        provided_by=ProvidedBy.CALLER,
     )
 
 
@@ -149,4 +151,5 @@ def build_gpu(facts: Mapping[str, Any], runtimes: tuple[EngineOnGpu, ...]) -> Gp
         sources=(GIVEN,),
         price_usd=facts.get("price_usd"),
         usd_per_hour=facts.get("usd_per_hour"),
+        provided_by=ProvidedBy.CALLER,
     )

@@ -7,6 +7,7 @@ from typing import Any
 from service.core.architecture.model import Architecture
 from service.core.catalogued import Model, Support
 from service.core.notes import Note
+from service.core.provenance import ProvidedBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Known:
         names = tuple(model.name for model in found)
         if found and names not in self.described:
             remark = Note("config_recognised", {"models": list(names)})
-            self.described[names] = replace(found[0], remarks=(remark,))
+            self.described[names] = replace(found[0], remarks=(*found[0].remarks, remark))
         return self.described.get(names)
 
     def _alike(self, architecture: Architecture, config: Mapping[str, Any]) -> tuple[Model, ...]:
@@ -60,9 +61,12 @@ def _of_kin(kin: Sequence[Model]) -> dict[str, Support]:
     return {engine: support for engine, support in agreed.items() if support is not None}
 
 
-def _release(model: Model) -> str:
-    """Oldest first: later ones were trained further from it. An unknown date is last."""
-    return model.released or "~"
+def _release(model: Model) -> tuple[bool, str]:
+    """The service's own facts first, then the oldest: later models were trained further from it.
+
+    An unknown date is last.
+    """
+    return model.provided_by is ProvidedBy.OPERATOR, model.released or "~"
 
 
 def _same(known: Architecture, posted: Architecture) -> bool:

@@ -1,7 +1,9 @@
 """Request -> Scenario: every default filled in, every value checked."""
 
 from dataclasses import replace
+from typing import Any
 
+from service.core.architecture.model import Architecture
 from service.core.engines import ENGINES
 from service.core.engines.base import Engine, EngineDefaults, Reads, Settles
 from service.core.hardware import Gpu, GpuKind, Platform
@@ -14,6 +16,19 @@ DEFAULT_CONTEXT_TOKENS = 8192
 DEFAULT_PROMPT_TOKENS = 4096
 DEFAULT_OUTPUT_TOKENS = 512
 DEFAULT_ENGINE = "llama.cpp"
+_PLAIN = (
+    "kv_cache_memory_bytes",
+    "cpu_offload_percent",
+    "system_memory_gib",
+    "reserved_memory_bytes",
+    "speculative_tokens",
+    "hours_per_day",
+    "electricity_usd_per_kwh",
+    "hardware_budget_usd",
+)
+# What an engine may also be, asked once: a look into a protocol is slower than all of `resolve`.
+_READING = {name: engine for name, engine in ENGINES.items() if isinstance(engine, Reads)}
+_SETTLING = {name: engine for name, engine in ENGINES.items() if isinstance(engine, Settles)}
 
 
 def resolve(request: Request) -> Scenario:
@@ -25,14 +40,14 @@ def resolve(request: Request) -> Scenario:
     engine = ENGINES[choose_engine(request)]
     quantization = _choose_quantization(request, engine)
     defaulted = tuple(name for name in PARAMETERS if getattr(request, name) is None)
-    if isinstance(engine, Reads):
-        request = engine.read(request)
+    if engine.id in _READING:
+        request = _READING[engine.id].read(request)
     count, layout = choose_layout(request, quantization, engine.id, splits_layers=engine.splits_layers)
     context = request.context_tokens or DEFAULT_CONTEXT_TOKENS
     architecture = request.model.architecture
     defaults = engine.defaults(architecture, request.gpu, layout.tensor, context)
     _check_engine_parameters(request, engine, defaults)
-    prompt, output = _prompt_and_output(request, context)
+    prompt, output = prompt_and_output(request.prompt_tokens, request.output_tokens, context)
     key_dtype = _kv_dtype(request.kv_cache_dtype, defaults.kv_cache_dtype)
     scenario = Scenario(
         model=request.model,
@@ -54,25 +69,14 @@ def resolve(request: Request) -> Scenario:
         prefix_caching=defaults.prefix_caching if request.prefix_caching is None else request.prefix_caching,
         vision=bool(architecture.vision) and (defaults.vision if request.vision is None else request.vision),
         defaulted=defaulted,
+        **_plain_values(request),
     )
-    scenario = _with_plain_values(scenario, request)
-    return engine.settle(scenario) if isinstance(engine, Settles) else scenario
+    return _SETTLING[engine.id].settle(scenario) if engine.id in _SETTLING else scenario
 
 
-def _with_plain_values(scenario: Scenario, request: Request) -> Scenario:
-    """Parameters that are taken as they are, else the scenario's own default."""
-    names = (
-        "kv_cache_memory_bytes",
-        "cpu_offload_percent",
-        "system_memory_gib",
-        "reserved_memory_bytes",
-        "speculative_tokens",
-        "hours_per_day",
-        "electricity_usd_per_kwh",
-        "hardware_budget_usd",
-    )
-    given = {name: getattr(request, name) for name in names if getattr(request, name) is not None}
-    return replace(scenario, **given)
+def _plain_values(request: Request) -> dict[str, Any]:
+    """Parameters that are taken as they are, where they were given."""
+    return {name: value for name in _PLAIN if (value := getattr(request, name)) is not None}
 
 
 def _check_ranges(request: Request) -> None:
@@ -94,7 +98,11 @@ def choose_engine(request: Request) -> str:
         return request.engine
     if request.quantization is None:
         return DEFAULT_ENGINE
-    able = [name for name, engine in ENGINES.items() if _loads(request, engine)]
+    able = [
+        name
+        for name, engine in ENGINES.items()
+        if loads(engine, request.model.architecture, request.quantization)
+    ]
     if not able:
         formats = sorted({f for engine in ENGINES.values() for f in engine.formats})
         raise InvalidParameters(ParameterError("quantization", "not_allowed", tuple(formats)))
@@ -102,17 +110,16 @@ def choose_engine(request: Request) -> str:
     return (on_gpu or able)[0]
 
 
-def _loads(request: Request, engine: Engine) -> bool:
-    return request.quantization in engine.formats and (
-        request.quantization != "native" or engine.loads_native(request.model.architecture)
-    )
+def loads(engine: Engine, architecture: Architecture, quantization: str) -> bool:
+    """Whether an engine loads a format of a model."""
+    return quantization in engine.formats and (quantization != "native" or engine.loads_native(architecture))
 
 
 def _choose_quantization(request: Request, engine: Engine) -> str:
     quantization = request.quantization or engine.default_format
-    asked = replace(request, quantization=quantization)
-    if not _loads(asked, engine):
-        allowed = sorted(f for f in engine.formats if _loads(replace(request, quantization=f), engine))
+    architecture = request.model.architecture
+    if not loads(engine, architecture, quantization):
+        allowed = sorted(f for f in engine.formats if loads(engine, architecture, f))
         raise InvalidParameters(
             ParameterError(
                 "quantization",
@@ -182,10 +189,11 @@ def _check_engine_parameters(request: Request, engine: Engine, defaults: EngineD
         raise InvalidParameters(*(replace(e, values={"engine": engine.id, **e.values}) for e in errors))
 
 
-def _prompt_and_output(request: Request, context: int) -> tuple[int, int]:
-    """Prompt and output tokens; what was not given is cut so that both fit the context."""
-    output = request.output_tokens
-    prompt = request.prompt_tokens
+def prompt_and_output(prompt: int | None, output: int | None, context: int) -> tuple[int, int]:
+    """Prompt and output tokens; what was not given is cut so that both fit the context.
+
+    Raises InvalidParameters for what was given and does not fit.
+    """
     if prompt is not None and output is not None:
         if prompt + output > context:
             raise _beyond_context("prompt_tokens", context - output, context)

@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
+from service.core.catalogued import Model
 from service.core.engines import ENGINES
+from service.core.hardware import Gpu
 from service.core.layout import choose_layout, largest_count
-from service.core.remarks import remarks_of, with_doubt
+from service.core.provenance import ProvidedBy
+from service.core.remarks import is_derived, remarks_of, with_doubt
 from service.core.request import Request
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Limits, Note, Sizing, Verdict
@@ -18,7 +22,8 @@ MAX_GPU_COUNT = 1024
 
 def size(scenario: Scenario) -> Sizing:
     """The answer for one scenario; computed whatever the verdict."""
-    plan = with_doubt(ENGINES[scenario.engine].plan(scenario), scenario.model)
+    made = ENGINES[scenario.engine].plan(scenario)
+    plan = with_doubt(made, scenario.model)
     if plan.usable_bytes is not None:
         plan = replace(plan, usable_bytes=max(0, plan.usable_bytes))  # more may be reserved than there is
     usable = plan.usable_bytes
@@ -36,7 +41,7 @@ def size(scenario: Scenario) -> Sizing:
             max_context_tokens=plan.max_context_tokens,
             max_concurrent_sequences=plan.max_concurrent_sequences,
             kv_cache_capacity_tokens=plan.kv_cache_capacity_tokens,
-            min_gpu_count=min_gpu_count(scenario),
+            min_gpu_count=min_gpu_count(scenario, made),
         ),
     )
 
@@ -71,13 +76,23 @@ def is_tight(total: int, usable: int) -> bool:
 
 def unsupported(scenario: Scenario) -> tuple[Note, ...]:
     """Why the engine does not run the model, or not on this accelerator."""
-    support = scenario.model.support.get(scenario.engine)
-    if support is not None and support.status == "no":
+    if refuses_model(scenario.engine, scenario.model):
         values = {"engine": scenario.engine, "model": scenario.model.name}
         return (Note("engine_does_not_support", values),)
-    if scenario.gpu.exists and not scenario.gpu.backends(scenario.engine):
+    if refuses_gpu(scenario.engine, scenario.gpu):
         return (Note("engine_not_on_gpu", {"engine": scenario.engine, "gpu": scenario.gpu.name}),)
     return ()
+
+
+def refuses_model(engine: str, model: Model) -> bool:
+    """Whether the engine is known not to run the model."""
+    support = model.support.get(engine)
+    return support is not None and support.status == "no"
+
+
+def refuses_gpu(engine: str, gpu: Gpu) -> bool:
+    """Whether the engine has no backend for an accelerator that exists."""
+    return gpu.exists and not gpu.backends(engine)
 
 
 def _shortages(scenario: Scenario, plan: EnginePlan) -> tuple[Note, ...]:
@@ -96,7 +111,12 @@ def _shortages(scenario: Scenario, plan: EnginePlan) -> tuple[Note, ...]:
 def host_is_short(scenario: Scenario, plan: EnginePlan) -> bool:
     """Whether the plan keeps more in system RAM than there is, where that is known."""
     known = scenario.system_memory_gib
-    return known is not None and plan.host_bytes > known * GIB
+    return known is not None and host_exceeds(plan.host_bytes, known)
+
+
+def host_exceeds(host_bytes: int, memory_gib: float) -> bool:
+    """Whether this is more than a system RAM holds; numbers or arrays."""
+    return host_bytes > memory_gib * GIB
 
 
 def _warnings(scenario: Scenario) -> tuple[Note, ...]:
@@ -107,11 +127,15 @@ def _warnings(scenario: Scenario) -> tuple[Note, ...]:
         notes.append(Note("engine_support_unknown", {"engine": engine, "model": model.name}))
     elif support.since and support.status == "yes":
         notes.append(Note("engine_version_needed", {"engine": engine, "since": support.since}))
+    if gpu.port(engine, scenario.backend):
+        notes.append(Note("engine_is_port", {"engine": engine, "gpu": gpu.name}))
     native_context = model.architecture.max_context_tokens
     if scenario.context_tokens > native_context:
         notes.append(Note("context_above_native", {"native": native_context}))
-    if model.evidence != "verified":
+    if is_derived(model):
         notes.append(Note("model_facts_derived", {"model": model.name}))
+    if gpu.provided_by is ProvidedBy.OPERATOR:
+        notes.append(Note("gpu_by_operator", {"gpu": gpu.name}))
     if gpu.exists and gpu.evidence == "estimate":
         notes.append(Note("undocumented_gpu", {"gpu": gpu.name}))
     if gpu.exists and gpu.memory_evidence == "estimate":
@@ -119,22 +143,37 @@ def _warnings(scenario: Scenario) -> tuple[Note, ...]:
     return (*notes, *remarks_of(model))
 
 
-def min_gpu_count(scenario: Scenario) -> int | None:
+def min_gpu_count(scenario: Scenario, made: EnginePlan | None = None) -> int | None:
     """The smallest number of GPUs whose default layout fits.
 
+    made: the scenario's own plan, as the engine made it, where there is one already.
     None when none up to MAX_GPU_COUNT does, or the memory is not known.
     """
     engine = ENGINES[scenario.engine]
-    single = engine.plan(with_gpu_count(scenario, 1), limits=False)
+
+    def plan(candidate: Scenario) -> EnginePlan:
+        if made is not None and candidate == scenario:
+            return made
+        return engine.plan(candidate, limits=False)
+
+    @cache
+    def fits_on(count: int) -> bool:
+        try:
+            candidate = with_gpu_count(scenario, count)
+        except InvalidParameters:
+            return False
+        return fits(candidate, plan(candidate))
+
+    single = plan(with_gpu_count(scenario, 1))
     if not single.usable_bytes or not engine.modelled:
         return None
     most = min(MAX_GPU_COUNT, largest_count(scenario.model.architecture, scenario.gpu, engine.splits_layers))
     # Together the GPUs hold every weight at least once, so fewer cannot do.
     fewest = min(max(1, ceil_div(single.total.weights, single.usable_bytes)), most)
-    enough = next((count for count in _doubled(fewest, most) if _fits_on(scenario, count)), None)
+    enough = next((count for count in _doubled(fewest, most) if fits_on(count)), None)
     if enough is None:
         return None
-    return next(count for count in range(fewest, enough + 1) if _fits_on(scenario, count))
+    return next(count for count in range(fewest, enough + 1) if fits_on(count))
 
 
 def _doubled(fewest: int, most: int) -> Iterator[int]:
@@ -144,14 +183,6 @@ def _doubled(fewest: int, most: int) -> Iterator[int]:
         yield count
         count *= 2
     yield most
-
-
-def _fits_on(scenario: Scenario, count: int) -> bool:
-    try:
-        candidate = with_gpu_count(scenario, count)
-    except InvalidParameters:
-        return False
-    return fits(candidate, ENGINES[candidate.engine].plan(candidate, limits=False))
 
 
 def with_gpu_count(scenario: Scenario, count: int) -> Scenario:

@@ -28,7 +28,7 @@ WATERMARK_PERCENT = 90
 _LADDER = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "iq4_xs", "q3_k_m", "q2_k")
 TIER_ENGINE = ENGINE.id
 
-_CARD = Gpu(
+CARD = Gpu(
     id="card",
     name="card",
     vendor="",
@@ -81,7 +81,7 @@ def on_card(model: Model, quantization: str, context_tokens: int) -> Scenario:
     return resolve(
         Request(
             model=model,
-            gpu=_CARD,
+            gpu=CARD,
             engine=TIER_ENGINE,
             quantization=quantization,
             context_tokens=context_tokens,

@@ -103,7 +103,7 @@ def _placeholder_faults(message: Message, text: str) -> Iterator[str]:
     # The form for one thing may leave the number out: "one GPU".
     if named != wanted and not (plural and named | {"n"} == wanted):
         yield f"{message.id!r}: placeholders {sorted(named)} instead of {sorted(wanted)}"
-    if named and _STRAY_PERCENT.search(text):
+    if named and _STRAY_PERCENT.search(text.replace("%%", "")):
         yield f"{message.id!r}: a lone % in {text!r}"
 
 

@@ -12,12 +12,15 @@ class Language:
     """One language: the API's tag, its CLDR locale, and the tag of Content-Language and of HTML's `lang`.
 
     sentence_separator: what stands between two sentences of a paragraph; Chinese writes none.
+    unspaced: characters, as in a regular expression's set, that have no space between them. Messages hold one
+    around each value, for Latin names and digits; it goes where the value turns out to be such characters.
     """
 
     tag: str
     locale: Locale
     content_tag: str
     sentence_separator: str = " "
+    unspaced: str = ""
 
     @property
     def endonym(self) -> str:
@@ -33,7 +36,7 @@ class Language:
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
     {
         "de": Language("de", Locale("de"), "de"),
-        "zh": Language("zh", Locale("zh", script="Hans"), "zh-Hans", sentence_separator=""),
+        "zh": Language("zh", Locale("zh", script="Hans"), "zh-Hans", "", unspaced="\u4e00-\u9fff"),
         "en": Language("en", Locale("en"), "en"),
     }
 )

@@ -1,9 +1,11 @@
 """One language's voice: sentences from its message catalog, numbers and dates from CLDR."""
 
 import datetime
+import re
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from gettext import NullTranslations
+from typing import Literal
 
 from babel.dates import format_date, format_skeleton
 from babel.lists import format_list
@@ -12,33 +14,51 @@ from babel.numbers import (
     format_currency,
     format_decimal,
     format_percent,
+    get_currency_name,
 )
 from babel.units import format_unit
 
+from service.core.cost.currency import BASE, ExchangeRate
 from service.core.units import GIB
 from service.i18n.languages import Language
 
+_REMEMBERED = 4096  # numbers of each voice
+
 
 class Voice:
-    """Says things in one language; built once per language and shared by all threads."""
+    """Says things in one language; built once per language and currency, and shared by all threads.
 
-    def __init__(self, language: Language, translations: NullTranslations) -> None:
+    rate: of the currency that prices are said in; None for the US dollar, in which they are kept.
+    """
+
+    def __init__(
+        self, language: Language, translations: NullTranslations, rate: ExchangeRate | None = None
+    ) -> None:
         self.language = language
+        self.rate = rate
         self._translations = translations
+        inside = language.unspaced
+        self._needless_space = re.compile(f"(?<=[{inside}]) (?=[{inside}])") if inside else None
+        # The same amounts stand in a table, a chart and a sentence, and in many answers.
+        self._decimal = lru_cache(_REMEMBERED)(partial(format_decimal, locale=language.locale))
 
     def text(self, msgid: str, /, **values: object) -> str:
         """The translated message with its named placeholders filled; KeyError when one has no value."""
         translated = self._translations.gettext(msgid)
-        return translated % values if values else translated
+        return self._spaced(translated % values) if values else translated
 
     def plural(self, singular: str, plural: str, n: int, /, **values: object) -> str:
         """The message for `n` things; its `%(n)s` is the number as the language writes it."""
         translated = self._translations.ngettext(singular, plural, n)
-        return translated % {"n": self.integer(n), **values}
+        return self._spaced(translated % {"n": self.integer(n), **values})
 
     def fill(self, msgid: str, values: Mapping[str, object]) -> str:
         """The translated message, its placeholders always filled from `values`, which may know defaults."""
-        return self._translations.gettext(msgid) % values
+        return self._spaced(self._translations.gettext(msgid) % values)
+
+    def _spaced(self, text: str) -> str:
+        """The text without the spaces that stand around a value for nothing, as in `截至 2026年11月 的`."""
+        return text if self._needless_space is None else self._needless_space.sub("", text)
 
     def paragraph(self, sentences: Sequence[str]) -> str:
         """Sentences one after the other, with the space that the language puts between them."""
@@ -50,11 +70,11 @@ class Voice:
 
     def number(self, value: float, digits: int = 2) -> str:
         """A number with exactly `digits` decimal places."""
-        return format_decimal(value, format=_pattern(digits), locale=self.language.locale)
+        return self._decimal(value or 0, _pattern(digits))
 
     def plain(self, value: float) -> str:
         """A number with as many of three decimal places as it has."""
-        return format_decimal(value, format="#,##0.###", locale=self.language.locale)
+        return self._decimal(value or 0, "#,##0.###")
 
     def compact(self, value: int) -> str:
         """A large count in short words with four significant digits: 2.78T, 2,78 Bio., 2.78万亿."""
@@ -76,16 +96,24 @@ class Voice:
         )
 
     def money(self, usd: float) -> str:
-        """An amount of US dollars."""
-        return format_currency(usd, "USD", locale=self.language.locale)
+        """A price, given in US dollars, in the voice's currency; below one unit with up to four decimals."""
+        amount = usd if self.rate is None else float(self.rate.of(usd))
+        return self._in_currency(amount, "0.00" if amount == 0 or abs(amount) >= 1 else "0.00##")
 
-    def small_money(self, usd: float) -> str:
-        """Less than a US dollar, with two to four decimal places."""
+    def currency(self, code: str) -> str:
+        """The code of a currency with its name: `EUR · Euro`."""
+        return f"{code} · {get_currency_name(code, locale=self.language.locale)}"
+
+    def exchange_rate(self) -> str:
+        """What one US dollar is in the voice's currency, to four decimal places."""
+        return self._in_currency(1 if self.rate is None else float(self.rate.per_usd), "0.0000")
+
+    def _in_currency(self, amount: float, digits: str) -> str:
         pattern = self.language.locale.currency_formats["standard"].pattern
         return format_currency(
-            usd,
-            "USD",
-            format=pattern.replace("0.00", "0.00##"),
+            amount,
+            BASE if self.rate is None else self.rate.code,
+            format=pattern.replace("0.00", digits),
             locale=self.language.locale,
             currency_digits=False,
         )
@@ -99,18 +127,27 @@ class Voice:
         parts = [int(part) for part in text.split("-")]
         if len(parts) == 3:
             return self.date(datetime.date(*parts))
-        if len(parts) == 2:
+        if len(parts) == 2 and 1 <= parts[1] <= 12:  # `2023-24` is two years
             month = datetime.date(parts[0], parts[1], 1)
             return format_skeleton("yMMM", month, locale=self.language.locale)
         return text
 
     def list(self, items: Sequence[str]) -> str:
         """Things that all apply: `a, b, and c`."""
-        return format_list(items, style="standard", locale=self.language.locale)
+        return self._joined(items, "standard")
 
     def choices(self, items: Sequence[str]) -> str:
         """Things of which one applies: `a, b, or c`."""
-        return format_list(items, style="or", locale=self.language.locale)
+        return self._joined(items, "or")
+
+    def _joined(self, items: Sequence[str], style: Literal["standard", "or"]) -> str:
+        """CLDR joins Chinese words, `甲和乙`; beside Latin text and digits the word between has spaces."""
+        if self._needless_space is None or len(items) < 2:
+            return format_list(items, style=style, locale=self.language.locale)
+        marks = [f"{{{number}}}" for number in range(len(items))]
+        pattern = format_list(marks, style=style, locale=self.language.locale)
+        spaced = re.sub(f"}}([{self.language.unspaced}]+){{", r"} \1 {", pattern)
+        return self._spaced(spaced.format(*items))
 
     def tokens(self, count: int) -> str:
         """A context length as people name it: 8K for 8,192, 1M for 2**20, other counts in full."""

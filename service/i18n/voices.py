@@ -8,6 +8,7 @@ from pathlib import Path
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
 
+from service.core.cost.currency import ExchangeRate
 from service.i18n.languages import LANGUAGES, Language
 from service.i18n.voice import Voice
 
@@ -20,10 +21,19 @@ def catalog_path(language: Language, directory: Path = TRANSLATIONS) -> Path:
 
 
 @cache
-def voice(tag: str) -> Voice:
-    """The one voice of the language `tag`; KeyError for a language that is not spoken."""
+def voice(tag: str, rate: ExchangeRate | None = None) -> Voice:
+    """The one voice of the language `tag`; KeyError for a language that is not spoken.
+
+    rate: of the currency that it says prices in, None for US dollars.
+    """
     language = LANGUAGES[tag]
-    return Voice(language, load(catalog_path(language), language))
+    return Voice(language, _translations(tag), rate)
+
+
+@cache
+def _translations(tag: str) -> GNUTranslations:
+    language = LANGUAGES[tag]
+    return load(catalog_path(language), language)
 
 
 def load(path: Path, language: Language) -> GNUTranslations:

@@ -7,7 +7,7 @@ walked over, not kept.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from struct import Struct
+from struct import Struct, unpack
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
@@ -15,6 +15,7 @@ _MOST_KEPT = 4096  # values of an array that are kept, enough for one a layer
 _MOST_DIMENSIONS = 4  # GGML_MAX_DIMS
 _LONGEST_TEXT = 4096  # of a key or a value that is kept
 _MOST_KEYS = 65_536
+_MOST_TENSORS = 65_536  # the largest published files have a few thousand
 
 
 class ValueType(IntEnum):
@@ -49,6 +50,7 @@ _FORMS = {
     12: "<d",
 }
 _STRUCTS = {number: Struct(form) for number, form in _FORMS.items()}
+_KINDS = {kind.value: kind for kind in ValueType}
 
 
 class NotGguf(ValueError):
@@ -99,7 +101,7 @@ def read_header(content: bytes) -> GgufHeader:
         keys = int(reader.number(ValueType.UINT64))
     except _EndOfBytes:
         raise NotGguf from None
-    if keys > _MOST_KEYS:
+    if keys > _MOST_KEYS or header.tensor_count > _MOST_TENSORS:
         raise NotGguf
     try:
         for _ in range(keys):
@@ -140,10 +142,10 @@ class _Reader:
 
     def kind(self) -> ValueType:
         """The type of the value that follows."""
-        number = self.number(ValueType.UINT32)
-        if number not in set(ValueType):
+        found = _KINDS.get(int(self.number(ValueType.UINT32)))
+        if found is None:
             raise NotGguf
-        return ValueType(int(number))
+        return found
 
     def text(self) -> str:
         """A string; what is longer than any key or name is cut."""
@@ -161,9 +163,14 @@ class _Reader:
         if inner is ValueType.STRING:
             return self._passed_texts(length)
         if length <= _MOST_KEPT:
-            return [self.number(inner) for _ in range(length)]
+            return self._numbers(inner, length)
         self._at += length * _STRUCTS[inner].size
         return GgufArray(length)
+
+    def _numbers(self, kind: ValueType, length: int) -> list[int | float]:
+        """Numbers in a row, read at once: a body may hold millions."""
+        form = _FORMS[kind]
+        return list(unpack(f"{form[0]}{length}{form[1]}", self.take(length * _STRUCTS[kind].size)))
 
     def _passed_texts(self, length: int) -> GgufArray:
         """Step over texts one by one; where the bytes end among them, the rest of the header is missing."""

@@ -1,6 +1,6 @@
 """The nearest value of each parameter at which the scenario fits, everything else the same."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,13 @@ RUNS = (Verdict.FITS, Verdict.TIGHT)
 Value = int | str
 
 
+# What would no longer hold after a change, or no longer be what it was.
+_DROPPED: Mapping[str, Mapping[str, None]] = {
+    "context_tokens": {"prompt_tokens": None, "output_tokens": None},
+    "kv_cache_dtype": {"kv_cache_dtype_v": None},
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One parameter's value now and the one that fits, with the outcome there."""
@@ -27,6 +34,12 @@ class Change:
     to: Value
     outcome: Outcome
 
+    def sets(self) -> dict[str, Any]:
+        """Parameters of the API that make the change and keep the rest; None: no longer given."""
+        scenario = self.outcome.scenario
+        kept = {"engine": scenario.engine, "quantization": scenario.quantization}
+        return {**kept, **_DROPPED.get(self.parameter, {}), self.parameter: _value(scenario, self.parameter)}
+
     def entry(self) -> dict[str, Any]:
         """The change as JSON; GPUs by name."""
         plan = self.outcome.plan
@@ -35,6 +48,7 @@ class Change:
             "parameter": self.parameter,
             "now": self.now,
             "to": self.to,
+            "sets": self.sets(),
             "verdict": str(self.outcome.verdict),
             "per_gpu_total": amounts.amount(plan.fullest.total),
             "usable": amounts.maybe_amount(usable),
@@ -59,6 +73,30 @@ def nearest(sizing: Sizing, catalog: Catalog) -> Iterator[Change]:
     yield from _gpu(sizing, catalog.gpus)
 
 
+def upgrades(sizing: Sizing, catalog: Catalog) -> Iterator[Change]:
+    """More of the same GPUs and the smallest other one at which the verdict gets better; none where it fits.
+
+    What does not run is to run; what is tight is to fit with headroom.
+    """
+    scenario, limits = sizing.scenario, sizing.limits
+    if sizing.verdict is Verdict.FITS:
+        return
+    wanted = (Verdict.FITS,) if sizing.verdict is Verdict.TIGHT else RUNS
+    enough = limits.min_gpu_count if sizing.verdict is not Verdict.TIGHT else scenario.gpu_count + 1
+    if enough:
+        yield from _more(scenario, range(enough, 2 * enough + 1), wanted)
+    yield from _gpu(sizing, catalog.gpus, wanted)
+
+
+def _more(scenario: Scenario, counts: Iterable[int], wanted: Collection[Verdict]) -> Iterator[Change]:
+    """The first number of the same GPUs with a wanted verdict."""
+    for count in counts:
+        outcome = _on_count(scenario, count)
+        if outcome is not None and outcome.verdict in wanted:
+            yield from _of("gpu_count", scenario.gpu_count, count, outcome)
+            return
+
+
 def largest_format(sizing: Sizing) -> Outcome | None:
     """The outcome in the largest format of the same engine that fits."""
     scenario = sizing.scenario
@@ -74,6 +112,12 @@ def smaller_kv_types(scenario: Scenario) -> list[Outcome]:
     now = planned(scenario).total.kv_cache
     found = (changed(scenario, kv_cache_dtype=name, kv_cache_dtype_v=None) for name in engine.kv_dtypes)
     return [o for o in found if o is not None and o.plan.total.kv_cache < now and not o.plan.refusals]
+
+
+def _value(scenario: Scenario, parameter: str) -> Value:
+    """The value that the API takes: the id of a GPU, not its name."""
+    value = getattr(scenario, parameter)
+    return value.id if isinstance(value, Gpu) else value
 
 
 def _of(parameter: str, now: Value, to: Value, outcome: Outcome | None) -> Iterator[Change]:
@@ -98,16 +142,35 @@ def _on_count(scenario: Scenario, count: int) -> Outcome | None:
         return None
 
 
-def _gpu(sizing: Sizing, gpus: Mapping[str, Gpu]) -> Iterator[Change]:
-    """The accelerator with the least memory that holds it, in the same number."""
-    scenario = sizing.scenario
+def smallest_gpu(
+    scenario: Scenario, gpus: Iterable[Gpu], wanted: Collection[Verdict] = RUNS, *, least_bytes: int = 0
+) -> Outcome | None:
+    """The outcome on the accelerator with the least memory, in the same number, that has a wanted verdict.
+
+    One on which the engine is only a port counts where no other does. least_bytes: what each must hold.
+    """
+    count, engine = scenario.gpu_count, scenario.engine
     known = [
-        gpu for gpu in gpus.values() if gpu.memory_bytes and gpu.exists and gpu.backends(scenario.engine)
+        gpu
+        for gpu in gpus
+        if (gpu.memory_bytes or 0) > least_bytes
+        and gpu.exists
+        and gpu.backends(engine)
+        and count <= gpu.max_per_node
     ]
-    for gpu in sorted(known, key=lambda gpu: (gpu.memory_bytes or 0, gpu.id)):
-        if scenario.gpu_count > gpu.max_per_node:
-            continue
-        found = on_gpu(scenario, gpu, scenario.gpu_count)
-        if found is not None and found.verdict in RUNS:
-            yield from _of("gpu", scenario.gpu.name, gpu.name, found)
-            return
+    for gpu in sorted(known, key=lambda gpu: (_is_port(gpu, engine), gpu.memory_bytes, gpu.id)):
+        found = on_gpu(scenario, gpu, count)
+        if found is not None and found.verdict in wanted:
+            return found
+    return None
+
+
+def _gpu(sizing: Sizing, gpus: Mapping[str, Gpu], wanted: Collection[Verdict] = RUNS) -> Iterator[Change]:
+    found = smallest_gpu(sizing.scenario, gpus.values(), wanted)
+    if found is not None:
+        yield from _of("gpu", sizing.scenario.gpu.name, found.scenario.gpu.name, found)
+
+
+def _is_port(gpu: Gpu, engine: str) -> bool:
+    """Whether the engine's preferred backend there is only a port."""
+    return gpu.port(engine, gpu.backends(engine)[0]) is not None

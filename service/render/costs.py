@@ -68,6 +68,7 @@ def offer(found: Offer) -> dict[str, Any]:
         "confidence": found.confidence,
         "current": found.current,
         "source": found.source,
+        "provided_by": str(found.provided_by),
     }
 
 
@@ -144,9 +145,18 @@ def _balance(balance: Balance) -> dict[str, Any]:
         "usd": {"low": usd(bought.low), "high": usd(bought.high)},
         "used": bought.used,
         "as_of": bought.as_of,
+        "break_even": _break_even(balance, balance.months),
         "break_even_months": _months(balance.months),
+        "break_even_always_on": _break_even(balance, balance.always_on),
         "break_even_months_always_on": _months(balance.always_on),
     }
+
+
+def _break_even(balance: Balance, found: tuple[Decimal, Decimal] | None) -> str:
+    """Whether the purchase ever pays for itself, as far as that is known."""
+    if not balance.compared:
+        return "unknown"
+    return "never" if found is None else "months"
 
 
 def _months(found: tuple[Decimal, Decimal] | None) -> dict[str, float] | None:

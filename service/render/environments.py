@@ -2,14 +2,23 @@
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from markupsafe import escape as escape_html
 
-from service.i18n.messages import finetuning, measured, model_facts, planning, prices, step_titles, terms
+from service.i18n.messages import (
+    finetuning,
+    gpu_facts,
+    measured,
+    model_facts,
+    planning,
+    prices,
+    step_titles,
+    terms,
+)
 from service.i18n.voice import Voice
 from service.render import markdown
 
@@ -21,7 +30,6 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     "evidence": terms.EVIDENCE,
     "platform": terms.PLATFORMS,
     "parameter": terms.PARAMETERS,
-    "unit": terms.UNITS,
     "topic": {**terms.MEMORY_TERMS, **step_titles.TOPICS},
     "measured_field": measured.FIELDS,
     "measured_reason": measured.REASONS,
@@ -32,12 +40,15 @@ _NAMES: Mapping[str, Mapping[str, str]] = {
     "method": finetuning.METHODS,
     "training_term": finetuning.TRAINING_TERMS,
     "fact": model_facts.FACTS,
+    "gpu_fact": gpu_facts.GPU_FACTS,
+    "gpu_kind": gpu_facts.GPU_KINDS,
     "feed_forward": model_facts.FEED_FORWARDS,
     "layer_kind": terms.LAYER_KINDS,
     "support": model_facts.SUPPORT,
     "tensor_class": model_facts.TENSOR_CLASSES,
     "difference": {**terms.PARAMETERS, **measured.DIFFERENCES},
 }
+_SMALL, _SMALL_DIGITS = 0.01, 4  # below it, so many significant digits
 
 
 @cache
@@ -74,6 +85,8 @@ def _environment(voice: Voice, finalize: object = None) -> Environment:
         "name": lambda kind, code: _name(voice, kind, code),
         "names": lambda kind, codes: [_name(voice, kind, code) for code in codes],
         "shown": lambda parameter: shown(voice, parameter),
+        "quantity": lambda item: quantity(voice, item),
+        "hours_a_day": lambda hours: counted(voice, terms.HOURS_A_DAY, hours),
         "gib": lambda amount: "–" if amount is None else voice.gib(amount["bytes"]),
         "whole_gib": lambda amount: "–" if amount is None else voice.gib(amount["bytes"], 0),
         "integer": voice.integer,
@@ -86,28 +99,23 @@ def _environment(voice: Voice, finalize: object = None) -> Environment:
         "period": voice.period,
         "listed": voice.list,
         "said": lambda notes: voice.paragraph([note["message"] for note in notes]),
-        "money": lambda usd: money(voice, usd),
-        "money_range": lambda usd: "–" if usd is None else span(partial(money, voice), usd),
+        "money": voice.money,
+        "money_range": lambda usd: "–" if usd is None else span(voice.money, usd),
         "money_estimate": lambda usd: "–" if usd is None else money_estimate(voice, usd),
-        "months": lambda found, rent: months(voice, found, rent),
+        "months": lambda found, outcome: months(voice, found, outcome),
     }
     return environment
 
 
-def money(voice: Voice, usd: float) -> str:
-    """US dollars; below one dollar as finely as the data has them."""
-    return voice.money(usd) if usd == 0 or abs(usd) >= 1 else voice.small_money(usd)
-
-
 def money_estimate(voice: Voice, usd: Mapping[str, float]) -> str:
     """An estimated amount with its interval behind it."""
-    return f"{money(voice, usd['estimate'])} ({span(partial(money, voice), usd)})"
+    return f"{voice.money(usd['estimate'])} ({span(voice.money, usd)})"
 
 
-def months(voice: Voice, found: Mapping[str, float] | None, rent: object) -> str:
-    """Months until a purchase has paid for itself; without a rent there is nothing to compare."""
+def months(voice: Voice, found: Mapping[str, float] | None, outcome: str) -> str:
+    """Months until a purchase has paid for itself, never, or a dash where nothing is compared."""
     if found is None:
-        return voice.text(prices.NEVER) if rent else "–"
+        return voice.text(prices.NEVER) if outcome == "never" else "–"
     return span(lambda value: voice.number(value, 1), found)
 
 
@@ -134,7 +142,24 @@ def shown(voice: Voice, parameter: Mapping[str, object]) -> str:
         kind = str(parameter["name"])
         return _name(voice, kind, value) if kind in _NAMES else value
     assert isinstance(value, int | float)
+    if 0 < abs(value) < _SMALL:
+        return voice.number(value, _SMALL_DIGITS - 1 - math.floor(math.log10(abs(value))))
     return voice.plain(value)
+
+
+def quantity(voice: Voice, item: Mapping[str, object]) -> str:
+    """A number with its unit, `1 GPU` and `8 GPUs`; what has no unit, or no number, as it is shown."""
+    value, text = item["value"], shown(voice, item)
+    said = terms.UNITS.get(str(item["unit"]))
+    if said is None or not isinstance(value, int | float):
+        return text
+    return voice.text(said, n=text) if isinstance(said, str) else counted(voice, said, value, text)
+
+
+def counted(voice: Voice, said: tuple[str, str], value: float, text: str | None = None) -> str:
+    """The message for so many things, of which there may be a part: `7.5 hours` is said as of several."""
+    whole = int(value) if value == int(value) else 2
+    return voice.plural(*said, whole, n=voice.plain(value) if text is None else text)
 
 
 def _printable(value: object) -> object:

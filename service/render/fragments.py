@@ -6,18 +6,20 @@ from enum import StrEnum
 from typing import Any
 
 from service.core.catalogued import Model
+from service.core.hardware import Gpu
 from service.core.sizing import Sizing
 from service.errors import UnknownSection
 from service.i18n import Voice, content_language, voice
 from service.i18n.marking import mark
-from service.render import environments
-from service.render.registry import SECTIONS, Section
+from service.render import currencies, environments
+from service.render.registry import SECTIONS, Section, Subject
 from service.render.spoken import with_messages
 
 __all__ = ["SECTIONS", "Representation", "render", "render_with"]
 
 _NOT_AVAILABLE = mark("This section is not available in this version of the service yet.")
 _NEEDS_GPU = mark("This section needs a GPU; name one with the parameter “gpu”.")
+_NEEDS_MODEL = mark("This section needs a model; name one with the parameter “model”.")
 
 
 class Representation(StrEnum):
@@ -34,15 +36,15 @@ def render(
     catalog: object,
     language: str,
     representation: str,
-    model: Model | None = None,
+    alone: Model | Gpu | None = None,
 ) -> bytes:
     """The section as UTF-8 text.
 
-    sizing: None when the question is about a `model` alone. language: a tag of LANGUAGES.
+    sizing: None when the question is about what stands `alone`. language: a tag of LANGUAGES.
     representation: a media type of Representation. Raises UnknownSection, KeyError for a language and
     ValueError for a media type that do not exist.
     """
-    return render_with(voice(language), section, sizing, catalog, representation, model)
+    return render_with(voice(language), section, sizing, catalog, representation, alone)
 
 
 def render_with(
@@ -51,39 +53,39 @@ def render_with(
     sizing: Sizing | None,
     catalog: object,
     representation: str,
-    model: Model | None = None,
+    alone: Model | Gpu | None = None,
 ) -> bytes:
     """As `render`, spoken by the given voice."""
     wanted = Representation(representation)
     found = SECTIONS.get(section)
     if found is None:
         raise UnknownSection(section, tuple(SECTIONS))
-    content = _content(found, sizing or model, catalog, speaker)
+    subject = sizing or alone
+    content = _content(found, subject, catalog, speaker)
     if wanted is Representation.JSON:
         return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    alone = sizing is None and found.say_of_model is not None
-    return _markup(f"{section}-alone" if alone else section, content, speaker, wanted).encode()
+    form = found.form(subject)
+    return _markup(form.template if form else section, content, speaker, wanted).encode()
 
 
-def _content(
-    section: Section, subject: Sizing | Model | None, catalog: object, speaker: Voice
-) -> dict[str, Any]:
+def _content(section: Section, subject: Subject | None, catalog: object, speaker: Voice) -> dict[str, Any]:
     """The JSON of a fragment: the section's data, its language and title, and what it says."""
     data: dict[str, Any] = {}
-    if section.compute is None or section.say is None:
+    form = None if subject is None else section.form(subject)
+    if form is not None:
+        data = form.compute(subject, catalog)
+        said = form.say(data, speaker)
+    elif not section.available:
         said = [speaker.text(_NOT_AVAILABLE)]
-    elif isinstance(subject, Sizing):
-        data = section.compute(subject, catalog)
-        said = section.say(data, speaker)
-    elif subject is not None and section.compute_of_model is not None:
-        data = section.compute_of_model(subject, catalog)
-        said = (section.say_of_model or section.say)(data, speaker)
     else:
-        said = [speaker.text(_NEEDS_GPU)]
+        said = [speaker.text(_NEEDS_MODEL if isinstance(subject, Gpu) else _NEEDS_GPU)]
+    if currencies.has_prices(data):
+        said = [*said, *currencies.sentences(speaker)]
+        data = currencies.with_currency(data, speaker)
     head = {
         "section": section.name,
         "language": content_language(speaker.language.tag),
-        "title": speaker.text(section.title),
+        "title": speaker.text(section.title if form is None else form.title),
         "available": bool(data),
         "sentences": said,
     }

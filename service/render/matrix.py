@@ -1,11 +1,12 @@
 """The matrix as heat tables: one for each format and context, models down, accelerators across."""
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from service.core.matrix.question import AXES
-from service.core.matrix.result import Matrix, Measure
+import numpy as np
+from numpy.typing import NDArray
+
+from service.core.arrays import NOTHING
+from service.core.matrix.result import CODES, VERDICTS, Matrix
 from service.core.sizing import Verdict
 from service.i18n import Voice, content_language
 from service.i18n.marking import mark
@@ -44,22 +45,13 @@ def heat_table(matrix: Matrix, voice: Voice) -> bytes:
 
 def _tables(matrix: Matrix, voice: Voice) -> list[dict[str, Any]]:
     question = matrix.question
-    read = [
-        partial(_at, matrix.measures[name].listed(), matrix.measures[name], question.shape)
-        for name in ("verdict", "per_gpu_bytes", "usable_bytes")
-    ]
+    cells = _cells(matrix, voice)
     return [
         {
             "quantization": quantization,
             "context_tokens": context,
             "rows": [
-                (
-                    model.name,
-                    [
-                        _cell(voice, *(value((row, column, third, fourth)) for value in read))
-                        for column in range(len(question.gpus))
-                    ],
-                )
+                (model.name, cells[row, :, third, fourth].tolist())
                 for row, model in enumerate(question.models)
             ],
         }
@@ -68,21 +60,30 @@ def _tables(matrix: Matrix, voice: Voice) -> list[dict[str, Any]]:
     ]
 
 
-def _at(values: list[Any], measure: Measure, shape: Sequence[int], cell: Sequence[int]) -> Any:
-    """The value of one cell in the flat list of a measure."""
-    place = 0
-    for axis, length, index in zip(AXES, shape, cell, strict=True):
-        if axis in measure.axes:
-            place = place * length + index
-    return values[place]
+def _cells(matrix: Matrix, voice: Voice) -> NDArray[Any]:
+    """Classes, mark and text of every cell, needed memory as part of the usable; equal ones are made once."""
+    shape = matrix.question.shape
+    verdicts, needed, usable = (
+        matrix.measures[name].over(shape) for name in ("verdict", "per_gpu_bytes", "usable_bytes")
+    )
+    unsupported = verdicts == CODES[Verdict.UNSUPPORTED]
+    shown = (needed != NOTHING) & (usable > 0) & ~unsupported
+    parts = np.where(shown, needed / np.where(shown, usable, 1), 0)
+    percents = np.where(shown, np.rint(100 * parts), NOTHING).astype(np.int64)
+    shades = np.searchsorted(SHADES, parts, side="left")
+    kinds, index = np.unique(
+        np.stack([verdicts.astype(np.int64), shades, percents]).reshape(3, -1), axis=1, return_inverse=True
+    )
+    made = np.empty(kinds.shape[1], object)
+    made[:] = [
+        _cell(voice, VERDICTS[verdict], shade, percent) for verdict, shade, percent in kinds.T.tolist()
+    ]
+    found: NDArray[Any] = made[index].reshape(shape)
+    return found
 
 
-def _cell(voice: Voice, verdict: str, needed: int | None, usable: int | None) -> tuple[str, str, str]:
-    """Classes, mark and text of a cell: needed memory as part of the usable."""
-    kind = Verdict(verdict)
+def _cell(voice: Voice, verdict: Verdict, shade: int, percent: int) -> tuple[str, str, str]:
     classes = f"sizing-heat sizing-verdict-{verdict}"
-    if needed is None or not usable or kind is Verdict.UNSUPPORTED:
-        return classes, MARKS[kind], ""
-    part = needed / usable
-    shade = sum(part > end for end in SHADES)
-    return f"{classes} sizing-heat-{shade}", MARKS[kind], voice.percent(part)
+    if percent == NOTHING:
+        return classes, MARKS[verdict], ""
+    return f"{classes} sizing-heat-{shade}", MARKS[verdict], voice.percent(percent / 100)

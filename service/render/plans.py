@@ -85,6 +85,8 @@ def _notes(found: Option) -> tuple[Note, ...]:
     if support is None or support.status == "unknown":
         values = {"engine": scenario.engine, "model": scenario.model.name}
         notes.append(Note("engine_support_unknown", values))
+    if scenario.gpu.port(scenario.engine, scenario.backend):
+        notes.append(Note("engine_is_port", {"engine": scenario.engine, "gpu": scenario.gpu.name}))
     if found.speed is not None and not isinstance(found.speed, Speed):
         notes += found.speed.reasons
     if found.rental is not None:
@@ -128,5 +130,13 @@ def _maybe(found: Option | None) -> dict[str, Any] | None:
 
 
 def _bought(found: Bought | None) -> dict[str, Any] | None:
-    """The option with the price that makes it the best value."""
-    return None if found is None else {**option(found.option), "purchase": purchase(found.purchase)}
+    """The option with the price that makes it the best value, and what a token/s costs at it."""
+    if found is None:
+        return None
+    shown = option(found.option)
+    return {
+        **shown,
+        "purchase": purchase(found.purchase),
+        "usd_per_token_per_second": costs.usd(found.usd_per_token_rate),
+        "notes": [*amounts.notes(found.notes), *shown["notes"]],
+    }

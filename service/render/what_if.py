@@ -10,7 +10,7 @@ from service.core.request import PARAMETERS, Request
 from service.core.resolve import resolve
 from service.core.scenario import DEGREES, Scenario
 from service.core.size import judge as judge
-from service.core.sizing import EnginePlan, Sizing, Verdict
+from service.core.sizing import EnginePlan, Limits, Sizing, Verdict
 from service.errors import InvalidParameters
 
 # Settings whose values belong to one engine; another engine is asked with its own defaults.
@@ -47,6 +47,11 @@ class Outcome:
     def of(cls, sizing: Sizing) -> "Outcome":
         """The outcome of the question itself."""
         return cls(sizing.scenario, sizing.plan, sizing.verdict)
+
+    def sizing(self) -> Sizing:
+        """The same as a sizing without limits, as far as a speed needs it."""
+        limits = Limits(None, None, None, None)
+        return Sizing(self.scenario, self.plan, self.verdict, None, None, (), (), limits)
 
     @classmethod
     def planned(cls, scenario: Scenario) -> "Outcome":

@@ -24,7 +24,19 @@ def test_the_configurator_is_accessible(page, service, lang, scheme):
     assert violations(page) == []
 
 
-@pytest.mark.parametrize(("query", "scheme"), [(QUESTION, "dark"), ("model=qwen3-8b", "light")])
+def test_suggestions_are_accessible(page, service):
+    """A scenario that does not fit, with the buttons that would change it, on a dark page."""
+    page.emulate_media(color_scheme="dark")
+    opened(page, service, "model=llama-3.3-70b-instruct&gpu=rtx-4090&quantization=q8_0&lang=zh")
+    page.locator("#pane-a .web-suggestions button").first.wait_for()
+    settled(page)
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "scheme"),
+    [(QUESTION, "dark"), ("model=qwen3-8b", "light"), ("gpu=rtx-4090&currency=EUR", "dark")],
+)
 def test_the_report_is_accessible(page, service, query, scheme):
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{service}/report?{query}&lang=de")

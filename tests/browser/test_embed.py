@@ -1,5 +1,7 @@
 """The custom element on a page of another origin with a strict policy of its own."""
 
+import re
+
 from playwright.sync_api import expect
 
 PAGE = """<!doctype html>
@@ -91,3 +93,23 @@ def test_an_unreachable_service_is_said_too(page, foreign_site, service, complai
     element = visited(page, foreign_site, service, ELEMENT.format(more='sections="summary" lang="zh"'))
     expect(element.get_by_role("alert")).to_contain_text("无法加载结果。")
     complaints.clear()
+
+
+def test_the_element_is_as_dark_as_its_page(page, foreign_site, service):
+    """On a page without a dark look the text stays dark, whatever the visitor's system prefers."""
+    page.emulate_media(color_scheme="dark")
+    folder, site = foreign_site
+    body = ELEMENT.format(more='sections="memory"')
+    reds = {}
+    for name, scheme in (("day", "light"), ("both", "light dark")):
+        (folder / f"{name}.css").write_text(f":root {{ color-scheme: {scheme} }}", encoding="utf-8")
+        text = PAGE.format(lang="en", service=service, body=body).replace("site.css", f"{name}.css")
+        (folder / f"{name}.html").write_text(text, encoding="utf-8")
+        page.goto(f"{site}/{name}.html")
+        element = page.locator("llm-sizing")
+        expect(element.locator("table").first).to_have_css(
+            "border-collapse", "collapse"
+        )  # the style is there
+        color = element.locator("caption").first.evaluate("e => getComputedStyle(e).color")
+        reds[name] = int(re.search(r"\d+", color)[0])
+    assert reds["day"] < 128 < reds["both"]

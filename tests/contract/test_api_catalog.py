@@ -14,8 +14,9 @@ MODEL_ITEM = {
     "architecture",
     "max_context_tokens",
     "evidence",
+    "provided_by",
 }
-GPU_ITEM = {"id", "name", "vendor", "kind", "memory", "memory_bandwidth_gbs", "evidence"}
+GPU_ITEM = {"id", "name", "vendor", "kind", "memory", "memory_bandwidth_gbs", "evidence", "provided_by"}
 
 
 def fetched(client, path, **query):

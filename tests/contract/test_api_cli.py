@@ -1,8 +1,11 @@
 """The console script answers as the API does."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 
+import click
 import pytest
 import structlog
 from click.testing import CliRunner
@@ -46,3 +49,20 @@ def test_wrong_setting_is_named(monkeypatch):
     done = CliRunner().invoke(main, ["serve"])
     assert done.exit_code == 1
     assert "PORT: Not a valid integer." in done.output
+
+
+def test_serving_waits_for_no_other_command():
+    """`sizing serve` imports the settings only: the server that takes its place imports the application."""
+    code = (
+        "import sys, service.cli.serve; print(sorted({'flask', 'numpy', 'service.app'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_every_command_of_the_list_exists():
+    """The commands are imported late, so one that is missing would only be found by who needs it."""
+    context = click.Context(main)
+    for name in main.list_commands(context):
+        assert main.get_command(context, name) is not None, name
+    assert CliRunner().invoke(main, ["no-such-command"]).exit_code == 2

@@ -19,7 +19,7 @@ def test_sections_of_the_contract_are_listed(sections):
         "summary scenario memory speed recommendations cloud finetuning diagnosis derivation faq gpus models"
     )
     of_model = "about estimates architecture memory-tiers tips"
-    assert set(sections) == set(f"{of_both} {of_scenario} {of_model}".split())
+    assert set(sections) == set(f"{of_both} {of_scenario} {of_model} accelerator".split())
 
 
 @pytest.mark.parametrize("media_type", MEDIA_TYPES)

@@ -52,6 +52,7 @@ PARAMETERS = {
     "hours_per_day",
     "electricity_usd_per_kwh",
     "hardware_budget_usd",
+    "currency",
     "lang",
     "explain",
 }

@@ -196,3 +196,26 @@ def test_section_of_what_runs_compares_like_with_like(client):
     assert "2 × H100 80GB SXM for $60,000.00" in paragraph
     assert "$5.38 per hour at RunPod" in paragraph
     assert json.dumps(data["sentences"]).count("%(") == 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "hours", "outcome"),
+    [
+        ({"usd_per_hour": 1.0, "price_usd": 1000, "tdp_watts": 300}, 8, "months"),
+        ({"usd_per_hour": 0.01, "price_usd": 1000, "tdp_watts": 300}, 8, "never"),
+        ({"usd_per_hour": 1.0, "price_usd": 1000, "tdp_watts": 300}, 0, "never"),
+        ({"usd_per_hour": 1.0, "price_usd": 1000}, 8, "unknown"),
+        ({"price_usd": 1000, "tdp_watts": 300}, 8, "unknown"),
+    ],
+)
+def test_never_is_not_said_of_what_is_not_known(client, spec, hours, outcome):
+    """450 W at 0.25 $ are 0.1125 $ an hour: 1 $ of rent pays the card off, 0.01 $ never does."""
+    card = {"name": "Own", "memory_gib": 48, "memory_bandwidth_gbs": 900, "fp16_tflops": 150, **spec}
+    body = {"model": "qwen3-8b", "gpu_spec": card, "hours_per_day": hours}
+    (bought,) = client.post("/v1/sizing", json=body).json["cost"]["purchase"]
+    assert bought["break_even"] == outcome
+    assert (bought["break_even_months"] is None) == (outcome != "months")
+    said = client.post("/v1/fragments/cloud?lang=en", json=body, headers={"Accept": "text/html"}).get_data(
+        as_text=True
+    )
+    assert ("never pays off" in said) == (outcome == "never")

@@ -250,11 +250,11 @@ def test_unknown_names_are_404(client):
 
 
 def test_too_large_a_matrix_says_how_to_page(client, catalog):
-    """Above 2,000,000 cells: 422 with the number of models that fit one answer, in the reader's language."""
+    """Above 500,000 cells: 422 with the number of models that fit one answer, in the reader's language."""
     contexts = ",".join(str(n) for n in range(1, 451))
     (error,) = refused(client, contexts=contexts, lang="de")["errors"]
     assert (error["parameter"], error["code"]) == ("models", "matrix_too_large")
-    at_once = 2_000_000 // (len(catalog.gpus) * 450)
+    at_once = 500_000 // (len(catalog.gpus) * 450)
     assert f"höchstens {at_once} Einträgen" in error["message"]
     (shown,) = refused(client, accept="text/html", contexts="1,2,3,4,5")["errors"]
     assert shown["code"] == "matrix_too_large"

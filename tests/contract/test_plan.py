@@ -148,6 +148,59 @@ def test_what_runs_needs_no_upgrade(client):
     assert section["upgrades"] == []
 
 
+def test_a_tight_fit_is_upgraded_to_headroom(client):
+    """Qwen3-32B at 4 bit: the context is chosen so that 24 GB are just enough; the upgrades fit with room."""
+    question = "model=qwen3-32b&gpu=rtx-4090&quantization=q4_k_m"
+    limit = answered(client, f"/v1/sizing?{question}")["limits"]["max_context_tokens"]
+    question += f"&context_tokens={limit}"
+    section = answered(client, f"/v1/fragments/recommendations?{question}")
+    assert section["verdict"] == "tight"
+    upgrades = {change["parameter"]: change for change in section["upgrades"]}
+    assert upgrades["gpu_count"]["to"] == 2
+    assert answered(client, f"/v1/sizing?{question}&gpu_count=2")["fit"]["verdict"] == "fits"
+    gpus = answered(client, "/v1/gpus?limit=500")["items"]
+    (bigger,) = [gpu for gpu in gpus if gpu["name"] == upgrades["gpu"]["to"]]
+    larger = question.replace("rtx-4090", bigger["id"])
+    assert answered(client, f"/v1/sizing?{larger}")["fit"]["verdict"] == "fits"
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu"), [("llama-3.3-70b-instruct", "rtx-4090"), ("glm-4.5-air", "l4-24gb")]
+)
+def test_an_upgrade_changes_the_verdict_and_less_does_not(client, model, gpu):
+    """The named number of GPUs runs it, one fewer does not."""
+    question = f"model={model}&gpu={gpu}&quantization=q4_k_m&engine=llama.cpp"
+    (change,) = [
+        change
+        for change in answered(client, f"/v1/fragments/recommendations?{question}")["upgrades"]
+        if change["parameter"] == "gpu_count"
+    ]
+    verdicts = [
+        answered(client, f"/v1/sizing?{question}&gpu_count={count}")["fit"]["verdict"]
+        for count in (change["to"] - 1, change["to"])
+    ]
+    assert verdicts[0] == "does_not_fit"
+    assert verdicts[1] in ("fits", "tight")
+
+
+def test_the_best_value_is_its_price_by_its_rate(llama):
+    """The low end of the price over the estimate; its speed is calibrated, or it says that none is."""
+    for name in ("best_value", "best_value_used"):
+        pick = llama["highlights"][name]
+        per_rate = pick["purchase"]["usd"]["low"] / pick["speed"]["per_sequence"]["estimate"]
+        assert pick["usd_per_token_per_second"] == pytest.approx(per_rate, rel=1e-3)
+        said = {note["code"] for note in pick["notes"]}
+        assert pick["speed"]["indicative"] is ("plan_value_indicative" in said)
+        assert not said & {"engine_is_port", "engine_support_unknown"}
+
+
+def test_an_engine_that_is_only_a_port_says_so(client):
+    sizing = answered(client, "/v1/sizing?model=qwen3-8b&gpu=instinct-mi50-32gb&engine=vllm")
+    assert "engine_is_port" in {note["code"] for note in sizing["warnings"]}
+    sizing = answered(client, "/v1/sizing?model=qwen3-8b&gpu=instinct-mi50-32gb&engine=llama.cpp")
+    assert "engine_is_port" not in {note["code"] for note in sizing["warnings"]}
+
+
 @pytest.mark.parametrize("question", ["model=qwen3-8b", "model=qwen3-8b&gpu=rtx-4090&engine=vllm"])
 def test_estimates_cover_every_gpu_and_are_not_measured(client, question):
     """One row for each product that exists; a speed only where it runs, else the reason."""

@@ -196,10 +196,11 @@ def test_a_body_beyond_the_limit_is_413(client: FlaskClient):
     assert answer.status_code == 413
 
 
-def test_a_body_nested_beyond_the_parser_is_400(client: FlaskClient):
-    """JSON that is nested deeper than the parser goes is malformed."""
+def test_a_body_nested_beyond_the_parser_is_refused(client: FlaskClient):
+    """JSON that is nested deeper than the parser goes is told so, also when it never ends."""
     body = b'{"model_config": ' + b"[" * 100_000
-    assert client.post("/v1/sizing", data=body, content_type="application/json").status_code == 400
+    answer = client.post("/v1/sizing", data=body, content_type="application/json")
+    assert (answer.status_code, answer.json["errors"][0]["code"]) == (422, "too_deep")
 
 
 def numbers(value: Any, path: str = "") -> Any:

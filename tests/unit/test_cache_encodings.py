@@ -3,11 +3,14 @@
 import gzip
 from collections import Counter
 
+import brotli
 import pytest
+import zstandard
 
 from service.cache import ByteCache, CachedAnswer, MemoryCache, Tiers
 from service.cache.aliases import Aliases
-from service.cache.encodings import encoded, finished, negotiate_encoding
+from service.cache.encodings import CODINGS, encoded, finished, negotiate_encoding
+from service.cache.memory import Entry
 from tests.unit.test_cache_middleware import call, classify
 
 BODY = b'{"weights_bytes": 123456789}' * 100
@@ -40,16 +43,24 @@ def cached(app, **options) -> ByteCache:
         ("gzip", "gzip"),
         ("x-gzip", "gzip"),
         ("GZIP;q=0.5", "gzip"),
-        ("gzip, deflate, br, zstd", "gzip"),
-        ("br;q=1.0, gzip;q=0.8, *;q=0.1", "gzip"),
-        ("*", "gzip"),
+        ("gzip, deflate, br, zstd", "br"),
+        ("gzip, deflate, zstd", "zstd"),
+        ("br;q=1.0, gzip;q=0.8, *;q=0.1", "br"),
+        ("br;q=0.5, zstd;q=0.7, gzip;q=0.6", "zstd"),
+        ("br;q=0.5, gzip", "gzip"),
+        ("br;q=0, zstd;q=0, *", "gzip"),
+        ("deflate", ""),
+        ("*", "br"),
         ("*;q=0", ""),
         ("gzip;q=0", ""),
-        ("gzip;q=0.000, *", ""),
+        ("gzip;q=0.000, *", "br"),
+        ("br;q=0, zstd;q=0, gzip;q=0, *", ""),
+        ("zstd;q=0.001", "zstd"),
         ("identity", ""),
         ("identity, gzip;q=0.5", ""),
         ("identity;q=0.5, gzip", "gzip"),
-        ("br", ""),
+        ("br", "br"),
+        ("BR", "br"),
         ("gzip;q=2", ""),
         ("gzip ; q=0.3", "gzip"),
         ("identity;q=0", ""),
@@ -62,15 +73,25 @@ def test_accept_encoding_is_read_as_the_rfc_says(header, coding):
     assert negotiate_encoding(header) == coding
 
 
-def test_an_encoded_answer_is_the_same_content_under_its_own_tag():
-    """gzip's bytes decode to the plain ones; length, coding and strong ETag are its own; Vary says so."""
-    app = application()
+DECODE = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstandard.decompress}
+
+
+def test_every_coding_is_tried():
+    """The tests below hold for all encodings that the service has."""
+    assert DECODE.keys() == set(CODINGS)
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize("body", [BODY, BODY * 500], ids=["small", "large"])
+def test_an_encoded_answer_is_the_same_content_under_its_own_tag(coding, body):
+    """The bytes decode to the plain ones; length, coding and strong ETag are its own; Vary says so."""
+    app = application(body)
     cache = cached(app)
-    plain, packed = call(cache), call(cache, accept_encoding="gzip")
-    assert gzip.decompress(packed[2]) == plain[2] == BODY
-    assert len(packed[2]) < len(BODY) / 5
-    assert (plain[1]["ETag"], packed[1]["ETag"]) == ('"v1"', '"v1-gzip"')
-    assert packed[1]["Content-Encoding"] == "gzip"
+    plain, packed = call(cache), call(cache, accept_encoding=coding)
+    assert DECODE[coding](packed[2]) == plain[2] == body
+    assert len(packed[2]) < len(body) / 5
+    assert (plain[1]["ETag"], packed[1]["ETag"]) == ('"v1"', f'"v1-{coding}"')
+    assert packed[1]["Content-Encoding"] == coding
     assert packed[1]["Content-Length"] == str(len(packed[2]))
     assert "Content-Encoding" not in plain[1]
     assert plain[1]["Vary"] == packed[1]["Vary"] == "Accept, Accept-Language, Accept-Encoding"
@@ -88,15 +109,18 @@ def test_an_answer_is_compressed_once(monkeypatch):
     assert call(cache, accept_encoding="gzip")[1]["X-Cache"] == "hit-memory"
 
 
-def test_each_encoding_is_revalidated_by_its_own_tag():
-    """304 for the tag of the negotiated encoding, weak as a proxy may make it; 200 for the other's."""
-    cache = cached(application())
-    for tag in ('"v1-gzip"', 'W/"v1-gzip"', '"x", "v1-gzip"'):
-        status, headers, body, _ = call(cache, accept_encoding="gzip", if_none_match=tag)
-        assert (status, body, headers["ETag"]) == (304, b"", '"v1-gzip"')
+@pytest.mark.parametrize("coding", CODINGS)
+def test_each_encoding_is_revalidated_by_its_own_tag(coding):
+    """304 for the tag of the negotiated encoding, weak as a proxy may make it; 200 for any other's."""
+    cache, own = cached(application()), f'"v1-{coding}"'
+    for tag in (own, f"W/{own}", f'"x", {own}'):
+        status, headers, body, _ = call(cache, accept_encoding=coding, if_none_match=tag)
+        assert (status, body, headers["ETag"]) == (304, b"", own)
         assert headers["Vary"] == "Accept, Accept-Language, Accept-Encoding"
-    assert call(cache, accept_encoding="gzip", if_none_match='"v1"')[0] == 200
-    assert call(cache, if_none_match='"v1-gzip"')[0] == 200
+        assert "Content-Encoding" not in headers
+    for other in {"", *CODINGS} - {coding}:
+        assert call(cache, accept_encoding=other, if_none_match=own)[0] == 200
+    assert call(cache, accept_encoding=coding, if_none_match='"v1"')[0] == 200
     assert call(cache, if_none_match='"v1"')[0] == 304
 
 
@@ -127,10 +151,11 @@ def test_head_of_an_encoded_answer_has_its_length():
     assert (body, headers["Content-Length"], headers["Content-Encoding"]) == (b"", length, "gzip")
 
 
-def test_encoding_twice_changes_nothing():
+@pytest.mark.parametrize("coding", CODINGS)
+def test_encoding_twice_changes_nothing(coding):
     """Bytes do not depend on the time: equal answers have equal encodings."""
     answer = finished(CachedAnswer(200, HEADERS, BODY, '"v1"'))
-    assert encoded(answer, "gzip") == encoded(answer, "gzip")
+    assert encoded(answer, coding) == encoded(answer, coding)
     assert set(finished(answer).headers) == set(answer.headers)
 
 
@@ -158,12 +183,43 @@ def test_a_known_address_is_not_parsed_again():
     assert len(parsed) == 1
 
 
-def test_aliases_are_bounded():
-    """The least recently used alias makes room; a canonical address takes none."""
-    aliases = Aliases(entries=2)
-    for name in ("a", "b"):
-        aliases.put(name, "canonical")
-    assert aliases.get("a") == "canonical"
-    aliases.put("c", "canonical")
-    aliases.put("canonical", "canonical")
-    assert (aliases.get("b"), aliases.get("a"), len(aliases)) == ("b", "canonical", 2)
+def test_known_requests_are_bounded_by_their_bytes():
+    """The oldest makes room, and nobody fills the memory with long addresses or headers."""
+    aliases = Aliases(max_bytes=100_000)
+    entry = Entry(finished(CachedAnswer(200, HEADERS, BODY, '"v1"')), 1)
+    for number in range(10_000):
+        aliases.put(("p", f"/{number}"), entry)
+    assert 50 < len(aliases) < 200
+    assert aliases.get(("p", "/9999")) is entry
+    assert aliases.get(("p", "/0")) is None
+    aliases.put(("p", "x" * 50_000), entry)
+    assert aliases.get(("p", "x" * 50_000)) is None
+
+
+def test_what_left_the_memory_is_not_served_by_a_known_address():
+    """An answer that was evicted, forgotten or replaced is found again, not kept alive by its addresses."""
+    memory = MemoryCache()
+    app = application()
+    cache = ByteCache(app, Tiers("p:", memory), classify)
+    for _ in range(2):
+        call(cache)
+    memory.clear()
+    assert call(cache)[1]["X-Cache"] == "miss"
+    assert app.calls.total() == 2
+    [(key, entry)] = memory._entries.items()
+    memory.put(key, finished(CachedAnswer(200, (*HEADERS[:1], ("ETag", '"v2"')), b"{}", '"v2"')))
+    assert entry.prepared is None
+    assert call(cache)[1]["ETag"] == '"v2"'
+    assert call(cache)[2] == b"{}"
+
+
+def test_another_prefix_forgets_what_was_known():
+    """New facts under a running process: what was known before is asked for again, and found apart."""
+    app = application()
+    tiers = Tiers("one:", MemoryCache())
+    cache = ByteCache(app, tiers, classify)
+    seen = [call(cache)[1]["X-Cache"], call(cache)[1]["X-Cache"]]
+    tiers.prefix = "two:"
+    seen += [call(cache)[1]["X-Cache"], call(cache)[1]["X-Cache"]]
+    assert seen == ["miss", "hit-memory"] * 2
+    assert app.calls.total() == 2

@@ -1,8 +1,10 @@
 """The in-process cache: bounded by bytes, the least recently used go."""
 
+from sys import getrefcount
 from threading import Thread
 
 from service.cache import CachedAnswer, MemoryCache
+from service.cache.ready import ready
 
 
 def answer(size: int = 100_000) -> CachedAnswer:
@@ -38,6 +40,21 @@ def test_many_tiny_answers_are_bounded_too() -> None:
     for number in range(1000):
         cache.put(str(number), answer(0))
     assert 0 < cache.statistics().entries < 64
+
+
+def test_the_bytes_of_what_goes_are_freed_for_those_who_hold_the_entry_too() -> None:
+    """Who remembers which entry answered a request does not keep its body: the bound is one of memory."""
+    cache = MemoryCache(250_000)
+    body = b"".join((b"x" * 99_999, b"y"))
+    before = getrefcount(body)
+    cache.put("a", CachedAnswer(200, (), body, '"e"'))
+    held = cache.prepare("a", ready)
+    assert held is not None
+    assert getrefcount(body) > before
+    for key in "bcd":
+        cache.put(key, answer())
+    assert cache.peek("a") is None
+    assert getrefcount(body) == before
 
 
 def test_an_answer_larger_than_the_bound_is_not_kept_and_drops_nothing_else() -> None:

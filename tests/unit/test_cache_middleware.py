@@ -188,6 +188,22 @@ def test_what_is_not_classified_passes_through(
     assert application.calls == [(method, path)] * 2
 
 
+def test_who_shows_credentials_is_classified_each_time(application: Application) -> None:
+    """What is kept for everybody is not given to a caller for whom the classifier wants a new answer."""
+    cached = ByteCache(
+        application,
+        Tiers("p:", MemoryCache()),
+        lambda environ: None if "HTTP_AUTHORIZATION" in environ else classify(environ),
+    )
+    for _ in range(2):
+        call(cached)
+    assert len(application.calls) == 1
+    for _ in range(2):
+        assert "X-Cache" not in call(cached, authorization="Bearer key")[1]
+    assert len(application.calls) == 3
+    assert call(cached)[1]["X-Cache"] == "hit-memory"
+
+
 def test_problems_are_answered_but_not_kept(cached: ByteCache, application: Application) -> None:
     """A 422 reaches the client whole and is computed again."""
     for _ in range(2):

@@ -23,6 +23,7 @@ def folder(tmp_path: Path) -> Path:
         "gpus.yaml",
         "offers.yaml",
         "costs.yaml",
+        "exchange_rates.yaml",
         "speed.yaml",
         "engines.yaml",
         "quantizations.yaml",
@@ -73,6 +74,10 @@ def test_the_folder_of_the_test_loads(folder: Path) -> None:
         ("offers.yaml", "gpu: b300-288gb", "gpu: b301", "[0].gpu", "b301"),
         ("offers.yaml", "usd_per_hour: 55.52", "usd_per_hour: 0", "[0].usd_per_hour", "above zero"),
         ("offers.yaml", "as_of: '2026-11-05'", "as_of: '2026-11-31'", "[0].as_of", "not valid"),
+        ("exchange_rates.yaml", "  CNY: 7.4326\n", "", "per_euro.CNY", "must be there"),
+        ("exchange_rates.yaml", "USD: 1.1172", "USD: 0", "per_euro", "above zero"),
+        ("exchange_rates.yaml", "as_of: '2026-10-30'", "as_of: '2026-12-24'", "as_of", "later than the day"),
+        ("exchange_rates.yaml", "evidence: published", "evidence: guessed", "evidence", "published"),
         ("engines.yaml", "support_from: llama.cpp", "support_from: llamacpp", "[ollama]", "llamacpp"),
         ("quantizations.yaml", "engines: [mlx]", "engines: [mlx2]", "engines", "mlx2"),
     ],
@@ -101,7 +106,16 @@ def test_a_fact_needs_a_source(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "file",
-    ["gpus.yaml", "offers.yaml", "costs.yaml", "speed.yaml", "engines.yaml", "quantizations.yaml", MODEL],
+    [
+        "gpus.yaml",
+        "offers.yaml",
+        "costs.yaml",
+        "exchange_rates.yaml",
+        "speed.yaml",
+        "engines.yaml",
+        "quantizations.yaml",
+        MODEL,
+    ],
 )
 def test_a_missing_file_is_named(folder: Path, file: str) -> None:
     """An empty catalog is never served."""

@@ -204,3 +204,44 @@ def test_words_survive_the_shell():
     command = Command(("program", *words[:3]), tuple((word,) for word in words[3:]), {"V": "1; id"})
     read = shlex.split(command.text.replace("\\\n", " "))
     assert read == ["V=1; id", "program", *words]
+
+
+def test_offloaded_experts_stay_in_ram_layer_by_layer(catalog: Catalog):
+    """All 48 layers of Qwen3 30B-A3B have experts: a third of the weights is about a third of the layers.
+
+    The experts are 96 % of a layer, so 30 % of the weights are the experts of 15 or 16 of 48 layers.
+    """
+    scenario = asked(
+        catalog,
+        "qwen3-30b-a3b-instruct-2507",
+        "rtx-3060-12gb",
+        engine="llama.cpp",
+        quantization="q4_k_m",
+        cpu_offload_percent=30,
+    )
+    found = started(scenario)
+    assert found.check is not None
+    for command in (found.serve[0], found.check):
+        flags = options(command)
+        assert flags["-ncmoe"] in ("15", "16")
+        assert "-ngl" not in flags
+    assert "command_without_parameters" not in codes(found)
+
+
+@pytest.mark.parametrize(("percent", "on_gpus"), [(100, range(1)), (50, range(38, 43)), (1, range(80, 81))])
+def test_a_dense_model_leaves_whole_layers_in_ram(catalog: Catalog, percent: float, on_gpus: range):
+    """Llama 3.3 70B has 80 layers and an output matrix, which `-ngl` counts as one: 81 are all.
+
+    One percent takes the first layer, half about half of the layers, everything all of them.
+    """
+    scenario = asked(
+        catalog,
+        "llama-3.3-70b-instruct",
+        "rtx-4090",
+        engine="llama.cpp",
+        quantization="q4_k_m",
+        cpu_offload_percent=percent,
+    )
+    flags = options(started(scenario).serve[0])
+    assert int(flags["-ngl"] or -1) in on_gpus
+    assert "-ncmoe" not in flags

@@ -351,6 +351,11 @@ def test_money_has_no_binary_rests():
     assert float(rounded(Decimal("0.28") / 3)) == 0.0933
 
 
+def test_the_end_of_a_division_decides_no_half():
+    """1.671 * 4 * 365 / 12 is 203.305 exactly, half a cent, which goes to the even 203.30."""
+    assert float(rounded(decimal(1.671) * hours_per_month(4))) == 203.3
+
+
 def test_what_belongs_to_the_callers_machine_is_not_asked_of_a_rented_one(catalog: Catalog):
     """Layout, system RAM and platform stay behind; context, sequences, engine and format go along."""
     sizing = sized(

@@ -1,9 +1,11 @@
 """The derivation: every number follows from its steps, and no step contradicts the sizing."""
 
 import ast
+import math
 import operator
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from service.catalog import Catalog, load_catalog
+from service.core.cost.money import rounded
 from service.core.derivation.derive import derive
 from service.core.derivation.steps import Step, Unit
 from service.core.engines import ENGINES
@@ -38,11 +41,16 @@ _FUNCTIONS: dict[str, Any] = {
     "max": max,
     "min": min,
     "round": round,
+    "power": lambda base, exponent: float(base) ** exponent,
+    "hypot": math.hypot,
+    "log2": math.log2,
+    "money": lambda value: float(rounded(Decimal(f"{value:.12g}"))),
+    "digits": lambda value, digits: float(f"{value:.{digits}g}"),
 }
 
 
 def evaluate(formula: str) -> float:
-    """The value of a formula with numbers: arithmetic and five functions, nothing else."""
+    """The value of a formula with numbers: arithmetic and ten functions, nothing else."""
     return _value(ast.parse(formula, mode="eval").body)
 
 

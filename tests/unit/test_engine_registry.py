@@ -87,3 +87,39 @@ def test_its_formats_are_refused_like_those_of_any_engine(tree: Path):
     )
     assert problem["errors"][0]["code"] == "format_not_supported"
     assert problem["errors"][0]["allowed"] == ["bf16"]
+
+
+MATRIX = """
+import json
+from service.catalog import load_catalog
+from service.core.matrix.cells import Facts
+from service.core.matrix.compute import compute
+from service.core.matrix.question import Question
+from service.settings import Settings
+
+catalog = load_catalog(Settings().config_path)
+question = Question(
+    models=(catalog.models["llama-3.1-8b-instruct"],),
+    gpus=(catalog.gpus["rtx-4090"], catalog.gpus["h100-80gb-sxm"]),
+    contexts=(8192, 65_536),
+    values={"engine": "made-up"},
+)
+found = compute(question, Facts(catalog.speed, catalog.costs.offers)).measures
+print(json.dumps({name: measure.over(question.shape).tolist() for name, measure in found.items()}))
+"""
+
+
+def test_a_made_up_engine_is_in_a_matrix_without_a_line_of_its_own(tree: Path):
+    """Each accelerator has half of its own memory, and the cells say what `size` says."""
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    command = [sys.executable, "-P", "-c", MATRIX]
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
+    found = json.loads(done.stdout)
+    ((small,), (large,)) = found["usable_bytes"][0]
+    assert small == [24_564 * 2**20 // 2] * 2
+    assert large == [81_559 * 2**20 // 2] * 2
+    for column, context in enumerate((8192, 65_536)):
+        asked = {"model": "llama-3.1-8b-instruct", "gpu": "h100-80gb-sxm", "engine": "made-up"}
+        sized = answer(tree, **asked, **{"context-tokens": str(context)})
+        assert found["per_gpu_bytes"][0][1][0][column] == sized["per_gpu"]["total"]["bytes"]
+        assert found["max_context_tokens"][0][1][0][column] == sized["limits"]["max_context_tokens"]

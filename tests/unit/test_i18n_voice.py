@@ -1,9 +1,12 @@
 """Numbers, money and dates as each language writes them."""
 
+from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 
 import pytest
 
+from service.core.cost.currency import ExchangeRate
 from service.i18n import voice
 
 NBSP = "\u00a0"
@@ -21,6 +24,41 @@ def test_memory_is_written_with_the_separators_of_the_language(tag: str, expecte
 @pytest.mark.parametrize(("tag", "expected"), [("de", f"30,40{NBSP}$"), ("zh", "US$30.40"), ("en", "$30.40")])
 def test_money_is_in_us_dollars(tag: str, expected: str):
     assert voice(tag).money(30.4) == expected
+
+
+# European Central Bank, 30 October 2026: 1.1172 US dollars and 7.4326 yuan for one euro.
+EURO = ExchangeRate("EUR", Decimal("0.895095"), "2026-10-30", 31, "ecb", "European Central Bank")
+YUAN = ExchangeRate("CNY", Decimal("6.652882"), "2026-10-30", 31, "ecb", "European Central Bank")
+
+
+@pytest.mark.parametrize(
+    ("tag", "rate", "expected"),
+    [
+        ("de", EURO, f"27,21{NBSP}€"),
+        ("en", EURO, "€27.21"),
+        ("zh", EURO, "€27.21"),
+        ("de", YUAN, f"202,25{NBSP}CN¥"),
+        ("en", YUAN, "CN¥202.25"),
+        ("zh", YUAN, "¥202.25"),
+    ],
+)
+def test_money_in_another_currency_is_converted_and_written_by_cldr(tag, rate, expected):
+    """30.40 * 0.895095 = 27.210888 and 30.40 * 6.652882 = 202.2476, rounded to the cent."""
+    assert voice(tag, rate).money(30.4) == expected
+    assert voice(tag).money(30.4) != expected
+
+
+def test_small_amounts_keep_four_decimals_in_every_currency():
+    """0.18 * 0.895095 = 0.1611; what is below one unit of the currency is shown as finely as it is known."""
+    assert voice("en", EURO).money(0.18) == "€0.1611"
+    assert voice("en", YUAN).money(0.18) == "CN¥1.20"
+    assert voice("en").money(0.18) == "$0.18"
+
+
+def test_a_rate_is_old_after_a_week():
+    """Seven days older than the prices is not old yet, eight are."""
+    assert not replace(EURO, age_days=7).old
+    assert replace(EURO, age_days=8).old
 
 
 @pytest.mark.parametrize(
@@ -46,10 +84,19 @@ def test_dates_are_short(tag: str, expected: str):
 
 
 @pytest.mark.parametrize(
-    ("tag", "expected"), [("de", "a, b oder c"), ("zh", "a、b或c"), ("en", "a, b, or c")]
+    ("tag", "expected"), [("de", "a, b oder c"), ("zh", "a、b 或 c"), ("en", "a, b, or c")]
 )
 def test_choices_are_joined_by_the_languages_or(tag: str, expected: str):
     assert voice(tag).choices(["a", "b", "c"]) == expected
+
+
+def test_chinese_words_have_no_space_between_them():
+    """A space stands beside Latin text and digits only, also where a value ends in Chinese."""
+    assert voice("zh").list(["权重", "缓存", "b"]) == "权重、缓存和 b"
+    assert voice("zh").text("License: %(license)s.", license="自定义") == "许可证：自定义。"
+    asked = "No offer to rent %(gpu)s is among those collected up to %(day)s."
+    said = voice("zh").text(asked, gpu="RTX 4090", day="2026年11月5日")
+    assert said == "截至 2026年11月5日收集的报价中没有 RTX 4090 的租用报价。"
 
 
 @pytest.mark.parametrize(

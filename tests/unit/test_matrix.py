@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from service.catalog import Catalog
+from service.core.arrays import chosen, floor, larger, saturated, smaller
 from service.core.cost.elsewhere import sized_without_limits
 from service.core.cost.money import rounded
 from service.core.cost.rent import rentals
 from service.core.engines import ENGINES
+from service.core.engines.llama_cpp.limits import contexts_within
 from service.core.hardware import GpuKind
 from service.core.matrix.cells import Facts
 from service.core.matrix.compute import MEASURES, compute
-from service.core.matrix.question import AXES, MOST_CELLS, Question
+from service.core.matrix.question import AXES, MOST_CELLS, Question, check_size
 from service.core.matrix.result import Measure, measure, significant
 from service.core.request import Request
 from service.core.resolve import resolve
@@ -35,11 +39,17 @@ VALUES: list[dict[str, Any]] = [
     {"prompt_tokens": 6000},
     {"vision": True},
     {"system_memory_gib": 0.5},
+    {"max_batched_tokens": 2**20, "concurrent_sequences": 300},
+    {"concurrent_sequences": 65_536, "gpu_count": 1024},
 ]
 OF_ENGINES: dict[str, list[dict[str, Any]]] = {
     "llama.cpp": [
         {"cpu_offload_percent": 30, "system_memory_gib": 8},
+        {"cpu_offload_percent": 95, "gpu_count": 3},
+        {"cpu_offload_percent": 60, "speculative_tokens": 3, "concurrent_sequences": 3},
         {"kv_cache_dtype": "q8_0"},
+        {"kv_cache_dtype": "q4_0", "kv_cache_dtype_v": "f32", "gpu_count": 5},
+        {"max_batched_tokens": 48, "concurrent_sequences": 16},
         {"platform": "linux-desktop"},
         {"backend": "vulkan"},
     ],
@@ -51,6 +61,10 @@ OF_ENGINES: dict[str, list[dict[str, Any]]] = {
         {"memory_utilization": 0.7},
         {"data_parallel": 2, "gpu_count": 4, "concurrent_sequences": 7},
         {"kv_cache_dtype": "fp8"},
+        {"tensor_parallel": 2, "pipeline_parallel": 3, "concurrent_sequences": 4},
+        {"kv_cache_memory_bytes": 60 * 2**30, "gpu_count": 6},
+        {"cpu_offload_percent": 10, "prefix_caching": False, "speculative_tokens": 1},
+        {"reserved_memory_bytes": 2**50},
     ],
     "sglang": [{"kv_cache_memory_bytes": 4 * 2**30}, {"memory_utilization": 0.7}],
     "tensorrt-llm": [
@@ -81,14 +95,14 @@ def scalar(catalog: Catalog, request: Request) -> dict[str, Any]:
     total = plan.total
     return {
         "verdict": str(sizing.verdict),
-        "total_bytes": total.total,
-        "weights_bytes": total.weights,
-        "kv_cache_bytes": total.kv_cache,
-        "recurrent_state_bytes": total.recurrent_state,
-        "compute_buffers_bytes": total.compute_buffers,
-        "runtime_overhead_bytes": total.runtime_overhead,
-        "per_gpu_bytes": plan.fullest.total,
-        "host_bytes": plan.host_bytes,
+        "total_bytes": cut(total.total),
+        "weights_bytes": cut(total.weights),
+        "kv_cache_bytes": cut(total.kv_cache),
+        "recurrent_state_bytes": cut(total.recurrent_state),
+        "compute_buffers_bytes": cut(total.compute_buffers),
+        "runtime_overhead_bytes": cut(total.runtime_overhead),
+        "per_gpu_bytes": cut(plan.fullest.total),
+        "host_bytes": cut(plan.host_bytes),
         "usable_bytes": None if plan.usable_bytes is None else max(0, plan.usable_bytes),
         "max_context_tokens": plan.max_context_tokens,
         "decode_tokens_per_second": decode and short(decode.estimate),
@@ -96,6 +110,11 @@ def scalar(catalog: Catalog, request: Request) -> dict[str, Any]:
         "decode_tokens_per_second_high": decode and short(decode.high),
         "usd_per_hour": float(rounded(offers[0].usd_per_hour)) if runs and offers else None,
     }
+
+
+def cut(amount: int) -> int:
+    """What a matrix shows of it."""
+    return min(amount, 2**63 - 1)
 
 
 def short(value: float) -> float:
@@ -163,6 +182,51 @@ def test_matrix_is_scalar_on_random_cells(catalog: Catalog, facts: Facts, engine
     assert scenarios > 100
 
 
+def test_a_memory_that_no_one_knows_has_a_context_only_with_a_fixed_pool(catalog: Catalog, facts: Facts):
+    """`usable` stays unknown; a pool of the caller's own has a longest context all the same."""
+    unknown = [gpu for gpu in catalog.gpus.values() if gpu.memory_bytes is None or not gpu.exists]
+    assert unknown
+    for values in ({}, {"kv_cache_memory_bytes": 2**33}):
+        question = Question(
+            models=(catalog.models["qwen3-8b"],),
+            gpus=(*unknown, catalog.gpus["rtx-4090"]),
+            quantizations=("native", "fp8"),
+            contexts=(512, 8192),
+            values={"engine": "vllm", **values},
+        )
+        assert check(catalog, facts, question) == (len(unknown) + 1) * 4
+
+
+def test_questions_that_might_pass_64_bits_are_exact_too(catalog: Catalog, facts: Facts):
+    """2**24 tokens x 65,536 sequences, on up to 1,024 GPUs: beyond what the matrix trusts 64 bits with."""
+    for engine, asked in (("llama.cpp", {}), ("vllm", {"gpu_count": 1024, "data_parallel": 1024})):
+        question = Question(
+            models=(catalog.models["llama-3.1-8b-instruct"], catalog.models["kimi-k3.1-pro"]),
+            gpus=(catalog.gpus["rtx-4090"], catalog.gpus["h100-80gb-sxm"]),
+            quantizations=("native",),
+            contexts=(4096, 2**24),
+            values={"engine": engine, "concurrent_sequences": 65_536, **asked},
+        )
+        check(catalog, facts, question)
+
+
+def test_absurd_numbers_are_cut_to_64_bits():
+    """2**63 - 1 is the most that an array of whole numbers holds; what is below is exact."""
+    assert saturated(np.array([2**70, 2**63, 2**62 + 1, -1], object)).tolist() == [
+        2**63 - 1,
+        2**63 - 1,
+        2**62 + 1,
+        -1,
+    ]
+
+
+def test_no_model_keeps_so_much_that_64_bits_would_overflow(catalog: Catalog):
+    """The matrix counts in 64 bits up to 2**36 tokens; so a token stays below 2**24 bytes."""
+    for model in catalog.models.values():
+        asked = Request(model=model, gpu=catalog.gpus["rtx-4090"], engine="llama.cpp", kv_cache_dtype="f32")
+        assert ENGINES["llama.cpp"].plan(resolve(asked), limits=False).kv_bytes_per_token < 2**24
+
+
 def test_matrix_is_scalar_where_the_format_chooses_the_engine(catalog: Catalog, facts: Facts):
     """Without an engine it follows from the format, the model and the accelerator, cell by cell."""
     chance = random.Random("matrix without engine")
@@ -213,8 +277,12 @@ def test_a_fault_of_the_whole_question_is_an_error(catalog: Catalog, facts: Fact
 
 
 def test_too_many_cells_say_how_to_page(catalog: Catalog, facts: Facts):
-    """2,000,000 cells at most: 80 models x 57 GPUs x 500 contexts are 2.28 million, 70 models of them fit."""
+    """500,000 cells at most: 79 of 80 models with 57 GPUs x 110 contexts; 12 GPUs of one with 40,000.
+
+    Eight formats at six contexts of everything in the catalog fit into one answer.
+    """
     models, gpus = tuple(catalog.models.values()), tuple(catalog.gpus.values())
+    check_size(Question(models, gpus, quantizations=("native",) * 8, contexts=(8192,) * 6))
     contexts = tuple(range(1, 1 + MOST_CELLS // (len(models) * len(gpus)) + 1))
     with pytest.raises(InvalidParameters) as caught:
         compute(Question(models, gpus, contexts=contexts), facts)
@@ -224,7 +292,7 @@ def test_too_many_cells_say_how_to_page(catalog: Catalog, facts: Facts):
     assert error.values["at_once"] == MOST_CELLS // (len(gpus) * len(contexts)) < len(models)
     with pytest.raises(InvalidParameters) as caught:
         compute(Question(models, gpus, contexts=tuple(range(1, 40_001))), facts)
-    assert (caught.value.errors[0].parameter, caught.value.errors[0].values["at_once"]) == ("gpus", 50)
+    assert (caught.value.errors[0].parameter, caught.value.errors[0].values["at_once"]) == ("gpus", 12)
 
 
 def test_a_measure_names_the_axes_along_which_it_varies():
@@ -243,3 +311,40 @@ def test_rates_have_four_significant_digits():
     chance = random.Random(4)
     values = [chance.uniform(1, 10) * 10 ** chance.randint(-9, 12) for _ in range(2000)]
     assert significant(np.array([0.0, *values])).tolist() == [0.0, *(short(value) for value in values)]
+
+
+@given(
+    needed=st.lists(st.integers(0, 50), min_size=1, max_size=40),
+    room=st.lists(st.integers(-5, 60), min_size=1, max_size=10),
+    ordered=st.booleans(),
+)
+def test_contexts_by_table_are_those_of_the_search(needed: list[int], room: list[int], ordered: bool):
+    """A table of every step answers what the search of one scenario answers, monotone or not."""
+    steps = sorted(needed) if ordered else needed
+
+    def searched(amount: int) -> int:
+        low, high = 0, len(steps)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if steps[middle - 1] <= amount else (low, middle - 1)
+        return min(256 * low, 9000)
+
+    found = contexts_within(np.array(steps), np.array(room), 9000)
+    assert found.tolist() == [searched(amount) for amount in room]
+
+
+def test_formulas_take_numbers_and_arrays_alike():
+    """Whole numbers, int64 and arrays of Python numbers give the same; numbers stay Python's."""
+    values, others = [0, 3, 2**40 + 1, 7], [1, 3, 2**40, 9]
+    for dtype in (np.int64, object):
+        one, other = np.array(values, dtype), np.array(others, dtype)
+        for formula in (smaller, larger):
+            expected = [formula(a, b) for a, b in zip(values, others, strict=True)]
+            assert formula(one, other).tolist() == expected
+            assert formula(one, 3).tolist() == [formula(a, 3) for a in values]
+        assert floor(one / 2).tolist() == [floor(a / 2) for a in values] == [a // 2 for a in values]
+        assert chosen(one > other, one, other).tolist() == [
+            max(a, b) for a, b in zip(values, others, strict=True)
+        ]
+    assert (smaller(2**80, 2**81), larger(2**80, 2**81), floor(2.9)) == (2**80, 2**81, 2)
+    assert type(floor(2.9)) is int

@@ -7,11 +7,12 @@ import pytest
 
 from service.catalog import load_catalog
 from service.core.architecture.caches import KeyValueCache, LatentCache, Reach
+from service.core.architecture.kinds import kinds
 from service.core.architecture.model import Architecture, FeedForward, Layer, LayerKind
 from service.core.architecture.parse import parse
 from service.core.engines.base import Engine
 from service.core.engines.mlx import ENGINE
-from service.core.engines.mlx.cache import bytes_per_token, cache_bytes, kinds, state_bytes, window_bytes
+from service.core.engines.mlx.cache import bytes_per_token, cache_bytes, state_bytes, window_bytes
 from service.core.engines.mlx.kv_types import row_bytes
 from service.core.evidence import Evidence
 from service.core.hardware import EngineOnGpu, GpuKind, Platform

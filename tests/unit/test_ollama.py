@@ -11,7 +11,8 @@ from service.core.architecture.model import Architecture, FeedForward, Layer, La
 from service.core.architecture.tensors import Tensor, TensorClass
 from service.core.engines import llama_cpp
 from service.core.engines.base import Engine
-from service.core.engines.ollama import ENGINE, automatic_batch, default_context, predicted_bytes
+from service.core.engines.ollama import ENGINE, default_context
+from service.core.engines.ollama_batch import automatic_batch, predicted_bytes
 from service.core.request import Request
 from service.core.resolve import resolve
 from service.core.scenario import Scenario

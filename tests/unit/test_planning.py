@@ -7,12 +7,13 @@ from itertools import pairwise
 import pytest
 
 from service.catalog import Catalog
+from service.core.catalogued import Support
 from service.core.cost.buy import Purchase
 from service.core.cost.facts import Offer
 from service.core.cost.rent import Rental
 from service.core.engines import ENGINES
 from service.core.evidence import Evidence
-from service.core.hardware import GpuKind
+from service.core.hardware import EngineOnGpu, GpuKind
 from service.core.planning.formats import ladder, least_bytes, nominal_bits
 from service.core.planning.highlights import highlights
 from service.core.planning.plan import plan_hardware, plan_models
@@ -165,6 +166,57 @@ def test_highlights_name_the_best_of_each_kind(facts: Facts):
     assert found.value.usd_per_token_rate == Decimal(329) / 60
     assert found.value_used is None
     assert set(found.smallest) == {a.gpu.kind, GpuKind.UNIFIED}
+
+
+def trusted(name: str, rate: float, *, indicative: bool = False, status: str = "yes", port: bool = False):
+    """An option: its speed with or without benchmarks, its engine known to run or not."""
+    found = option(name, rate, None, None)
+    scenario = found.sizing.scenario
+    gpu = replace(scenario.gpu, engines=(EngineOnGpu(scenario.engine, scenario.backend, port=port),))
+    model = replace(scenario.model, support={scenario.engine: Support(status)})
+    sizing = replace(found.sizing, scenario=replace(scenario, gpu=gpu, model=model))
+    assert isinstance(found.speed, Speed)
+    basis = replace(found.speed.decode_basis, indicative=indicative)
+    return replace(found, sizing=sizing, speed=replace(found.speed, decode_basis=basis))
+
+
+@pytest.mark.parametrize(
+    "doubt", [{"indicative": True}, {"status": "unknown"}, {"port": True}], ids=["speed", "model", "port"]
+)
+def test_a_value_rests_on_what_is_known_before_what_is_not(facts: Facts, doubt: dict[str, object]):
+    """A doubtful option of the same price is chosen only alone, however fast it is said to be."""
+    known = facts.costs
+    price = known.prices["rtx-3060-12gb"]
+    own = Facts(replace(known, prices={"sure": price, "doubtful": price}), facts.speed_of)
+    sure, doubtful = trusted("sure", 20), trusted("doubtful", 90, **doubt)  # type: ignore[arg-type]
+    both = highlights([doubtful, sure], own).value
+    assert both is not None
+    assert both.option is sure
+    assert both.notes == ()
+    alone = highlights([doubtful], own).value
+    assert alone is not None
+    assert alone.option is doubtful
+    assert {note.code for note in alone.notes} == (
+        {"plan_value_indicative"} if "indicative" in doubt else set()
+    )
+
+
+def test_every_pick_prefers_an_engine_that_is_known_to_run_there(facts: Facts):
+    """A port is faster and cheaper here, and still stands behind; without another it is picked."""
+    port, sure = trusted("port", 90, port=True), trusted("sure", 20)
+    for found in (highlights([port, sure], facts), highlights([sure, port], facts)):
+        assert found.single is sure
+        assert list(found.smallest.values()) == [sure]
+    assert highlights([port], facts).single is port
+    unknown = trusted("unknown", 20, status="unknown")
+    assert highlights([port, unknown], facts).single is unknown
+
+
+def test_ports_of_the_catalog(catalog: Catalog):
+    """vLLM runs on the MI50 as a community fork, on the MI300X by its own releases."""
+    assert catalog.gpus["instinct-mi50-32gb"].port("vllm", "rocm") is not None
+    assert catalog.gpus["instinct-mi50-32gb"].port("llama.cpp", "rocm") is None
+    assert catalog.gpus["instinct-mi300x-192gb"].port("vllm", "rocm") is None
 
 
 def test_a_card_that_does_not_exist_is_left_out(catalog: Catalog, facts: Facts):

@@ -154,6 +154,24 @@ def test_a_class_without_benchmarks_is_indicative_and_wide(model, gpu, parameter
     assert found.decode.high >= found.decode.estimate * users.high * 0.9999
 
 
+@pytest.mark.parametrize(
+    ("changes", "indicative"),
+    [
+        ({}, False),
+        ({"concurrent_sequences": 1}, True),
+        ({"concurrent_sequences": 256}, False),
+        ({"concurrent_sequences": 257}, True),
+        ({"gpu_count": 16, "pipeline_parallel": 2}, True),
+        ({"gpu_count": 16, "tensor_parallel": 8, "data_parallel": 2}, True),
+    ],
+)
+def test_a_load_or_layout_beyond_the_benchmarks_is_indicative(changes, indicative):
+    """Benchmarks of serving engines have 2 to 256 streams, up to 8 ranks, no pipeline, no spread experts."""
+    asked = {"engine": "vllm", "gpu_count": 8, "concurrent_sequences": 8, "context_tokens": 512, **changes}
+    found = speed("qwen3-235b-a22b-instruct-2507", "b300-288gb", quantization="fp8", **asked)
+    assert found.decode_basis.indicative is indicative
+
+
 def test_speculation_is_said_not_modelled():
     """How many drafts are accepted is not known: the plain rate, and a note."""
     parameters = {"engine": "vllm", "gpu_count": 8, "concurrent_sequences": 8}
@@ -166,3 +184,11 @@ def test_speculation_is_said_not_modelled():
 def test_a_small_stream_on_a_large_card_is_bound_by_memory():
     """One stream of a dense 70B model reads 40 GB a token; nothing else comes near."""
     assert speed("llama-3.3-70b-instruct", "rtx-a6000").bound is Bound.MEMORY
+
+
+@pytest.mark.parametrize(("model", "gpu", "parameters"), RUNNING)
+def test_an_output_that_fills_the_context_decodes_without_a_prompt(model, gpu, parameters):
+    """No prompt token is left: decode has a figure, the prompt has none, and nothing is divided by zero."""
+    found = speed(model, gpu, context_tokens=512, output_tokens=512, **parameters)
+    assert found.decode.estimate > 0
+    assert (found.prefill, found.time_to_first_token_ms) == (None, None)

@@ -18,6 +18,7 @@ from service.core.architecture.caches import (
     RecurrentState,
     StateKind,
 )
+from service.core.architecture.kinds import kinds
 from service.core.architecture.model import Architecture, Experts, FeedForward, Layer, LayerKind
 from service.core.architecture.parse import parse
 from service.core.engines.base import Engine
@@ -28,7 +29,6 @@ from service.core.engines.tensorrt_llm.cache import (
     CacheConfig,
     bytes_per_token,
     cache_bytes,
-    kinds,
     state_bytes,
     window_bytes,
 )

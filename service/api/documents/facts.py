@@ -22,6 +22,7 @@ def gpu_item(gpu: Gpu) -> dict[str, Any]:
         "memory": maybe_amount(gpu.memory_bytes),
         "memory_bandwidth_gbs": gpu.memory_bandwidth_gbs,
         "evidence": gpu.evidence,
+        "provided_by": gpu.provided_by,
     }
 
 

@@ -38,6 +38,7 @@ def model_item(model: Model) -> dict[str, Any]:
         "architecture": model.architecture.engine_class,
         "max_context_tokens": model.architecture.max_context_tokens,
         "evidence": model.evidence,
+        "provided_by": model.provided_by,
     }
 
 

@@ -5,10 +5,12 @@ from urllib.parse import urlencode
 
 from service.api.planning import PLACES, Planned
 from service.catalog import Catalog
+from service.core.cost.currency import BASE
 from service.core.planning.plan import Plan
 from service.core.planning.question import Option
 from service.i18n import Voice
 from service.render import plans
+from service.render.currencies import with_currency
 from service.render.spoken import with_messages
 from service.version import VERSION
 
@@ -21,7 +23,7 @@ def plan_document(asked: Planned, found: Plan, catalog: Catalog, voice: Voice) -
     limit = asked.limit or (len(found.places) if asked.model is None else PLACES)
     described = any(name in asked.given for name in _DESCRIBED)
     document = {
-        "scenario": _scenario(asked, limit, voice.language.tag),
+        "scenario": _scenario(asked, limit, voice),
         "items": [
             {**plans.place(number, place), "sizing": None if described else _address(asked, place.option)}
             for number, place in enumerate(found.places[:limit], start=1)
@@ -32,18 +34,19 @@ def plan_document(asked: Planned, found: Plan, catalog: Catalog, voice: Voice) -
         "as_of": catalog.costs.as_of,
         "versions": {"service": VERSION, "data_digest": catalog.digest},
     }
-    spoken: dict[str, Any] = with_messages(document, voice)
+    spoken: dict[str, Any] = with_messages(with_currency(document, voice), voice)
     return spoken
 
 
-def _scenario(asked: Planned, limit: int, language: str) -> dict[str, Any]:
+def _scenario(asked: Planned, limit: int, voice: Voice) -> dict[str, Any]:
     """What was given, and what the plan is about."""
     return {
         **{name: value for name, value in asked.given.items() if name not in _DESCRIBED},
         "model": None if asked.model is None else asked.model.id,
         "gpus": [gpu.id for gpu in asked.gpus],
         "limit": limit,
-        "lang": language,
+        "currency": BASE if voice.rate is None else voice.rate.code,
+        "lang": voice.language.tag,
     }
 
 

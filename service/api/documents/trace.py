@@ -1,13 +1,12 @@
-"""The derivation of a sizing, as the answer writes it."""
+"""A derivation, as the answer writes it."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from service.core.sizing import Sizing
 from service.i18n import Voice
 from service.render.spoken import with_messages
-from service.render.steps import steps
 
 
-def traced(sizing: Sizing, voice: Voice) -> list[Any]:
-    """Every step in order, its title in the language of the answer."""
-    return [with_messages(step, voice) for step in steps(sizing)]
+def traced(entries: Iterable[Mapping[str, Any]], voice: Voice) -> list[Any]:
+    """The steps in order, each title in the language of the answer."""
+    return [with_messages(step, voice) for step in entries]

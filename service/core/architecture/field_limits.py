@@ -13,10 +13,11 @@ _MOST_VALUES = 50_000  # per-layer lists of the largest published configs have s
 
 # What a field of this name counts -> the largest value, well above any published model's.
 _LIMITS = (
-    (re.compile(r".*layers?|depth|n_layer|num_\w*(modules|blocks)"), 256),
+    (re.compile(r".*layers?|depth|n_layer|num_\w*(modules|blocks)"), 192),
     (re.compile(r"\w*vocab_size\w*"), 2**31),
     (re.compile(r"\w*experts?\w*|moe_top_?k|moe_k"), 2**16),
     (re.compile(r"\w*_heads?|\w*head_dim|\w*_groups?|\w*(hidden|intermediate|embed\w*)_(size|dim)"), 2**20),
+    (re.compile(r"\w*compress_ratios?"), 256),  # the page of the engines that cache compressed entries
     (re.compile(r"n_embd|d_model|dim|n_inner|ffn_dim|d_ff|\w*lora_rank|state_size|\w*_rank"), 2**20),
 )
 _LARGEST = 10**12  # of every other number, such as token counts

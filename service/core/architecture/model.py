@@ -86,7 +86,7 @@ class NativeFormat:
     assumed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Architecture:
     """Everything that sizing needs to know of a model; it follows from config.json alone.
 

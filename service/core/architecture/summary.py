@@ -3,7 +3,7 @@
 No engine is in these sums: a key or value takes two bytes, a recurrence four (f32), a window is exact.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -53,7 +53,17 @@ def text_parameter_table(arch: Architecture) -> dict[TensorClass, int]:
 
 def total_parameters(arch: Architecture) -> int:
     """Parameters of the published checkpoint."""
-    return sum(tensor.parameters for tensor in arch.checkpoint_tensors())
+    published = ((arch.outer, 1), (arch.vision, 1), *_shared((*arch.layers, *arch.mtp)))
+    return sum(count * sum(t.parameters for t in tensors if t.in_checkpoint) for tensors, count in published)
+
+
+def _shared(layers: Iterable[Layer]) -> Iterable[tuple[tuple[Tensor, ...], int]]:
+    """The tensors of layers that are alike, which share them, with the number of those layers."""
+    counted: dict[int, tuple[tuple[Tensor, ...], int]] = {}
+    for layer in layers:
+        known = counted.get(id(layer.tensors), (layer.tensors, 0))
+        counted[id(layer.tensors)] = (known[0], known[1] + 1)
+    return counted.values()
 
 
 def active_parameters(arch: Architecture) -> int:
@@ -64,8 +74,9 @@ def active_parameters(arch: Architecture) -> int:
     share = Fraction(arch.experts.per_token, arch.experts.count) if arch.experts else Fraction(1)
     return int(
         sum(
-            tensor.parameters * (share if tensor.tensor_class is TensorClass.ROUTED_EXPERTS else 1)
-            for tensor in arch.text_tensors()
+            count * tensor.parameters * (share if tensor.tensor_class is TensorClass.ROUTED_EXPERTS else 1)
+            for tensors, count in ((arch.outer, 1), *_shared(arch.layers))
+            for tensor in tensors
             if tensor.in_checkpoint and tensor.active and tensor.tensor_class is not TensorClass.LOOKUP_TABLE
         )
     )

@@ -2,6 +2,8 @@
 
 from service.core.commands.command import Command, Launch, flag, not_carried, switch
 from service.core.commands.weights import Weights, gguf
+from service.core.engines.llama_cpp.plan import arrange
+from service.core.engines.llama_cpp.plan import weights as loaded
 from service.core.scenario import Scenario
 
 _NAMES = {"fp16": "f16", "fp32": "f32"}
@@ -10,16 +12,31 @@ _NAMES = {"fp16": "f16", "fp32": "f32"}
 def launch(scenario: Scenario) -> Launch:
     """The server with the whole context of all slots, and the benchmark of one sequence."""
     weights = gguf(scenario)
-    missing = []
-    if scenario.cpu_offload_percent:
-        missing.append("cpu_offload_percent")
-    if scenario.speculative_tokens:
-        missing.append("speculative_tokens")
+    missing = ("speculative_tokens",) if scenario.speculative_tokens else ()
     return Launch(
         serve=(_server(scenario, weights),),
         check=_bench(scenario, weights),
         prepare=weights.prepare,
-        notes=(*weights.notes, *not_carried(scenario.engine, tuple(missing))),
+        notes=(*weights.notes, *not_carried(scenario.engine, missing)),
+    )
+
+
+def placement(scenario: Scenario) -> tuple[tuple[str, ...], ...]:
+    """What stays in system RAM, in the pieces that the sizing has moved there.
+
+    `-ncmoe`: the experts of so many layers from the first. `-ngl`: so many layers from the last on the GPUs,
+    the output matrix counted as one (`i_gpu_start`, src/llama-model.cpp).
+    """
+    if not scenario.cpu_offload_percent:
+        return ()
+    moved = arrange(scenario, loaded(scenario)).moved
+    architecture = scenario.model.architecture
+    drafts = sum(any(tensor.in_gguf for tensor in layer.tensors) for layer in architecture.mtp)
+    blocks = len(architecture.layers) + drafts
+    on_gpus = 0 if moved.output else blocks + 1 - moved.layers
+    return (
+        *flag("-ncmoe", moved.expert_layers, when=moved.expert_layers > 0),
+        *flag("-ngl", on_gpus, when=moved.layers > 0 or moved.output),
     )
 
 
@@ -34,7 +51,7 @@ def _source(weights: Weights) -> tuple[str, ...]:
 
 
 def _server(scenario: Scenario, weights: Weights) -> Command:
-    """`-c` is the sum over the slots; `-fa` takes a value; `-ngl` is left to the engine's own fit."""
+    """`-c` is the sum over the slots; `-fa` takes a value; without offload `-ngl` is the engine's own fit."""
     sequences = scenario.concurrent_sequences
     vision = scenario.vision and not weights.repository
     return Command(
@@ -46,6 +63,7 @@ def _server(scenario: Scenario, weights: Weights) -> Command:
             ("-ub", str(scenario.max_batched_tokens)),
             ("-fa", "on"),
             *cache_types(scenario),
+            *placement(scenario),
             *flag("-sm", "layer", when=scenario.gpu_count > 1),
             *flag("--mmproj", "/path/to/mmproj.gguf", when=vision),
             *switch("--no-mmproj", when=weights.repository and not scenario.vision),
@@ -67,5 +85,6 @@ def _bench(scenario: Scenario, weights: Weights) -> Command:
             ("-ub", str(scenario.max_batched_tokens)),
             ("-fa", "1"),
             *cache_types(scenario),
+            *placement(scenario),
         ),
     )

@@ -38,8 +38,13 @@ def own_cost(sizing: Sizing, facts: CostFacts, speed_of: SpeedOf) -> Cost | None
     fewest = sizing.limits.min_gpu_count
     if fewest is None or fewest == sizing.scenario.gpu_count:
         return None
-    enough = sized_without_limits(with_gpu_count(sizing.scenario, fewest))
+    enough = on_own_count(sizing, fewest)
     return cost(enough, facts, speed_of(enough) if enough.verdict in RUNS else None)
+
+
+def on_own_count(sizing: Sizing, gpu_count: int) -> Sizing:
+    """The scenario on another number of its own accelerators, in their default layout."""
+    return sized_without_limits(with_gpu_count(sizing.scenario, gpu_count))
 
 
 def cost_of_hardware(gpu: Gpu, gpu_count: int, scenario: Scenario, facts: CostFacts, speed: Known) -> Cost:
@@ -101,7 +106,7 @@ def _balance(
     purchase: Purchase, rent: Rent | None, monthly: Decimal | None, constant: Decimal | None
 ) -> Balance:
     if rent is None or monthly is None or constant is None:
-        return Balance(purchase, None, None)
+        return Balance(purchase, None, None, compared=False)
     return Balance(
         purchase,
         _months(purchase, rent.usd_per_month, monthly),

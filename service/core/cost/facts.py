@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from service.core.hardware import GpuKind
 from service.core.notes import Note
+from service.core.provenance import ProvidedBy
 
 _STALE_DAYS = 180
 _RELIABLE = frozenset({"high", "medium"})
@@ -20,6 +21,7 @@ class Offer:
     gpu: catalog id, None for a card outside the catalog, which gpu_name then names. usd_per_hour: the whole
     instance. per_gpu_linear: n accelerators cost n times this offer. as_of: day the price was seen, ISO 8601.
     age_days: from then to the day of the catalog; None without a date, when as_of_estimate names a period.
+    provided_by: who states the price.
     """
 
     provider: str
@@ -39,6 +41,7 @@ class Offer:
     note: str | None = None
     id: str = ""
     age_days: int | None = None
+    provided_by: ProvidedBy = ProvidedBy.CATALOG
 
     @property
     def usd_per_gpu_hour(self) -> float:
@@ -60,6 +63,8 @@ class Offer:
             found.append(Note("price_undated", {"period": months}))
         elif self.age_days > _STALE_DAYS:
             found.append(Note("price_stale", {"days": self.age_days}))
+        if self.provided_by is ProvidedBy.OPERATOR:
+            found.append(Note("price_by_operator"))
         if self.confidence not in _RELIABLE:
             found.append(Note("price_low_confidence"))
         if self.commitment == "spot":

@@ -1,10 +1,11 @@
 """Money is decimal: a price of the catalog is its digits, and sums of prices have no binary rests."""
 
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 
 # A month that never stops: 365 * 24 / 12 hours.
 HOURS_PER_MONTH = Decimal(730)
+_EXACT = Context(prec=20)  # fewer digits than divisions are carried to
 _CENT = Decimal("0.01")
 _FINE = Decimal("0.0001")
 
@@ -15,7 +16,8 @@ def decimal(value: float) -> Decimal:
 
 
 def rounded(value: Decimal) -> Decimal:
-    """To the cent; amounts below one dollar to a hundredth of a cent."""
+    """To the cent; amounts below one dollar to a hundredth of a cent. Ends of divisions decide no half."""
+    value = _EXACT.plus(value)
     return value.quantize(_FINE if abs(value) < 1 else _CENT, ROUND_HALF_EVEN)
 
 

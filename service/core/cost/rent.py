@@ -8,6 +8,7 @@ from service.core.cost.facts import CONDITIONAL, Offer
 from service.core.cost.money import decimal
 from service.core.hardware import Gpu
 from service.core.notes import Note
+from service.core.provenance import ProvidedBy
 from service.core.units import ceil_div
 
 GIVEN = "given"
@@ -77,4 +78,5 @@ def _given(gpu: Gpu) -> Offer:
         per_gpu_linear=True,
         id=GIVEN,
         age_days=0,
+        provided_by=ProvidedBy.CALLER,
     )

@@ -32,12 +32,14 @@ class Rent:
 class Balance:
     """One way of buying, and the months until it has paid for itself at its low and its high price.
 
-    months: at the hours asked for; always_on: without a pause. None: never, or there is no rent to compare.
+    months: at the hours asked for; always_on: without a pause. None: never, or not compared.
+    compared: whether a rent and the electricity of the same hardware are known.
     """
 
     purchase: Purchase
     months: tuple[Decimal, Decimal] | None
     always_on: tuple[Decimal, Decimal] | None
+    compared: bool = True
 
 
 @dataclass(frozen=True, slots=True)

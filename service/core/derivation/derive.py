@@ -1,5 +1,7 @@
 """The whole derivation of a sizing: the engine explains its own terms, this module the rest."""
 
+from collections.abc import Callable
+
 from service.core.derivation.explained import Explained, Explains
 from service.core.derivation.fit import fit_steps
 from service.core.derivation.limits import limit_steps
@@ -9,6 +11,7 @@ from service.core.derivation.steps import Step, Topic, Trace, Unit
 from service.core.engines import ENGINES
 from service.core.sizing import Sizing
 
+Further = Callable[[Trace], None]
 # Figure of the plan -> what it is about, and the term whose evidence it has.
 _SEQUENCE = {
     "kv_bytes_per_token": (Topic.CACHE, "kv_cache"),
@@ -17,10 +20,11 @@ _SEQUENCE = {
 }
 
 
-def derive(sizing: Sizing) -> tuple[Step, ...]:
+def derive(sizing: Sizing, *further: Further) -> tuple[Step, ...]:
     """Every printed number of a sizing as a step, after the steps that it follows from.
 
-    A figure without a formula is a leaf with its source; no step contradicts the sizing.
+    A figure without a formula is a leaf with its source; no step contradicts the sizing. further: add what
+    else is printed beside it, in their order.
     """
     trace, plan = Trace(), sizing.plan
     engine = ENGINES[sizing.scenario.engine]
@@ -40,6 +44,8 @@ def derive(sizing: Sizing) -> tuple[Step, ...]:
     )
     usable = fit_steps(trace, sizing, total, explained.answers.get("usable_bytes"))
     limit_steps(trace, sizing, usable, explained.answers.get("kv_cache_capacity_tokens"))
+    for add in further:
+        add(trace)
     return trace.steps
 
 

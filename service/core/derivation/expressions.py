@@ -2,7 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
+from math import hypot, log2
+
+from service.core.cost.money import rounded as to_cents
 
 Number = int | float
 
@@ -14,7 +18,8 @@ class Expression:
     """A value with the formula that gives it.
 
     symbolic: over the symbols of steps. substituted: the same with their values, Python arithmetic with
-    `+ - * / //` and the functions ceil_div, pad, max, min and round. inputs: symbols in it, in their order.
+    `+ - * / //` and the functions ceil_div, pad, max, min, round, power, hypot, log2, digits (significant
+    ones) and money. inputs: symbols in it, in their order.
     binding: how tightly its outermost operation binds, which decides about brackets.
     """
 
@@ -43,6 +48,18 @@ class Expression:
     def __truediv__(self, other: "Operand") -> "Expression":
         right = lift(other)
         return _joined(self, "/", right, self.value / right.value, _QUOTIENT, right.binding < _ATOM)
+
+    def __radd__(self, other: Number) -> "Expression":
+        return lift(other) + self
+
+    def __rsub__(self, other: Number) -> "Expression":
+        return lift(other) - self
+
+    def __rmul__(self, other: Number) -> "Expression":
+        return lift(other) * self
+
+    def __rtruediv__(self, other: Number) -> "Expression":
+        return lift(other) / self
 
 
 Operand = Expression | Number
@@ -94,6 +111,34 @@ def smallest(*operands: Operand) -> Expression:
 def rounded(value: Operand, digits: int) -> Expression:
     """The value rounded to decimal places."""
     return _called("round", lambda a, b: round(a, int(b)), value, digits)
+
+
+def power(base: Operand, exponent: Operand) -> Expression:
+    """The base to a power."""
+    return _called("power", lambda a, b: float(a) ** b, base, exponent)
+
+
+def root_of_squares(*operands: Operand) -> Expression:
+    """The root of the sum of squares."""
+    return _called("hypot", hypot, *operands)
+
+
+def binary_logarithm(value: Operand) -> Expression:
+    """The logarithm to base 2."""
+    return _called("log2", log2, value)
+
+
+def significant(value: Operand, digits: int) -> Expression:
+    """The value with so many significant digits."""
+    return _called("digits", lambda a, b: float(f"{a:.{int(b)}g}"), value, digits)
+
+
+def money(value: Operand) -> Expression:
+    """An amount as it is printed: half to even, to the cent, below one to a hundredth of a cent.
+
+    The decimal that twelve digits of the value stand for is rounded, since amounts are decimal.
+    """
+    return _called("money", lambda a: float(to_cents(Decimal(f"{a:.12g}"))), value)
 
 
 def _joined(

@@ -24,6 +24,8 @@ class Topic(StrEnum):
     TOTALS = "total"
     FIT = "fit"
     LIMITS = "limits"
+    SPEED = "speed"
+    COST = "cost"
 
 
 class Unit(StrEnum):
@@ -41,6 +43,18 @@ class Unit(StrEnum):
     COUNT = "count"
     RATIO = "ratio"
     PERCENT = "percent"
+    SECONDS = "seconds"
+    MILLISECONDS = "milliseconds"
+    MICROSECONDS = "microseconds"
+    TOKENS_PER_SECOND = "tokens_per_second"
+    BYTES_PER_SECOND = "bytes_per_second"
+    OPERATIONS = "operations"
+    OPERATIONS_PER_SECOND = "operations_per_second"
+    HOURS = "hours"
+    MONTHS = "months"
+    WATTS = "watts"
+    USD = "usd"
+    USD_PER_KWH = "usd_per_kwh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +98,11 @@ class Trace:
         """All steps by topic, each after its inputs."""
         order = list(Topic)
         return tuple(sorted(self._steps.values(), key=lambda step: order.index(step.topic)))
+
+    def find(self, symbol: str) -> Expression | None:
+        """A step that was added before, by its symbol."""
+        step = self._steps.get(symbol)
+        return None if step is None else named(symbol, step.value)
 
     def about(self, topic: Topic) -> None:
         """Steps that follow are about this."""

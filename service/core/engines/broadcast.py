@@ -18,16 +18,21 @@ class Groups(Protocol):
 
 
 @runtime_checkable
-class Broadcasts(Groups, Protocol):
-    """An engine whose terms do not follow from the memory of its peers, which may therefore differ.
+class Offers(Groups, Protocol):
+    """An engine that takes what an accelerator offers.
 
-    What an accelerator offers depends on its facts, its platform and the caller's own values, never on the
-    model, the format or the context.
+    That depends on its facts, its platform and the caller's own values, never on the model, the format or the
+    context.
     """
 
-    def offered(self, scenario: Scenario) -> int | None:
-        """Bytes that the scenario's GPU offers, None when its memory is not known."""
+    def offered(self, scenario: Scenario, gpu: Gpu, platform: Platform) -> int | None:
+        """Bytes that a GPU offers a scenario like this one, None when its memory is not known."""
         ...
+
+
+@runtime_checkable
+class Broadcasts(Offers, Protocol):
+    """An engine whose terms do not follow from the memory of its peers, which may therefore differ."""
 
     def usable(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int]:
         """usable_bytes of the plan for each amount that a GPU may offer."""
@@ -47,10 +52,6 @@ class FillsMemory:
         """The context of the process, the only term that differs."""
         return context_bytes(backend)
 
-    def offered(self, scenario: Scenario) -> int | None:
+    def offered(self, scenario: Scenario, gpu: Gpu, platform: Platform) -> int | None:
         """What the platform allows."""
-        return allowance(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes).bytes
-
-    def usable(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int]:  # noqa: ARG002 - all of it
-        """All that is offered."""
-        return offered
+        return allowance(gpu, platform, scenario.reserved_memory_bytes).bytes

@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from service.core.architecture.model import Architecture
+from service.core.arrays import Whole
 from service.core.derivation.explained import Explained
 from service.core.derivation.steps import Trace
 from service.core.engines import llama_cpp
 from service.core.engines.base import EngineDefaults
 from service.core.engines.broadcast import FillsMemory
+from service.core.engines.sheets import Case, Places, Sheet
 from service.core.evidence import Evidence, weakest
 from service.core.hardware import Gpu
 from service.core.scenario import Scenario
@@ -47,9 +49,9 @@ class LMStudio(FillsMemory):
         planned = llama_cpp.ENGINE.plan(scenario, limits=limits)
         return replace(planned, evidence=_as_estimates(planned.evidence))
 
-    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
-        """The largest context in each of these amounts of memory."""
-        return llama_cpp.ENGINE.longest(scenario, offered)
+    def sheet(self, cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
+        """llama.cpp's figures of every row at every context, on every place."""
+        return llama_cpp.ENGINE.sheet(cases, contexts, places)
 
     def explain(self, sizing: Sizing, trace: Trace) -> Explained:
         """The steps behind llama.cpp's plan."""

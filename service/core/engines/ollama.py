@@ -5,32 +5,32 @@ num_ctx * num_parallel -np num_parallel`, one cache type for keys and values), s
 server/routes.go.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from service.core.architecture.caches import KeyValueCache
+import numpy as np
+
 from service.core.architecture.model import Architecture
+from service.core.arrays import Whole
 from service.core.derivation.explained import Explained
 from service.core.derivation.steps import Trace
 from service.core.engines import llama_cpp
 from service.core.engines.base import EngineDefaults
 from service.core.engines.llama_cpp.explain import explain
 from service.core.engines.llama_cpp.plan import plan_within, weights
-from service.core.engines.llama_cpp.pool import DEFAULT_MICRO_BATCH
+from service.core.engines.ollama_batch import automatic_batch, batch_of, effective_context
+from service.core.engines.ollama_sheet import batched_sheet
 from service.core.engines.platforms import allowance, context_bytes
+from service.core.engines.sheets import Case, Places, Sheet
 from service.core.evidence import Evidence
 from service.core.hardware import Gpu, Platform
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Note, Sizing, Sourced
-from service.core.units import GIB, MIB
+from service.core.units import GIB
 from service.core.weights.table import WeightTable
 
 # Default num_ctx by the memory of all GPUs together, largest first (server/routes.go).
 _CONTEXTS = ((47 * GIB, 262_144), (23 * GIB, 32_768), (0, 4096))
-# Automatic batch: tokens, the context from which it is wanted, the percentage of free memory that weights
-# and cache may need for it, and what it is taken to cost (server/sched.go generationBatchFits).
-_BATCHES = ((2048, 32_769, 60, 2 * GIB), (1024, 4097, 75, 768 * MIB))
-_FULL_PERCENT = 80
 _BATCH_SOURCE = "Ollama server/sched.go generationBatchFits: batch by context and free memory"
 # GGUF architectures that Ollama serves one request at a time, whatever OLLAMA_NUM_PARALLEL says.
 _SINGLE = frozenset(
@@ -84,6 +84,15 @@ class Ollama:
         """The context of the process, and the memory, from which the batch follows."""
         return context_bytes(backend), allowance(gpu, platform).bytes
 
+    def offered(self, scenario: Scenario, gpu: Gpu, platform: Platform) -> int | None:
+        """What the platform allows."""
+        return allowance(gpu, platform, scenario.reserved_memory_bytes).bytes
+
+    def sheet(self, cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
+        """llama.cpp's figures, with the batch that Ollama takes at each context."""
+        refused = [_refuses(case.scenario) for case in cases for _ in case.quantizations]
+        return batched_sheet(cases, contexts, places, np.array(refused, np.bool_)[:, None])
+
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """llama.cpp's allocation, with the batch that Ollama takes when the GPU is nearly full."""
         allowed = allowance(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
@@ -93,7 +102,7 @@ class Ollama:
         single = _serves_one(scenario.model.architecture)
         if single and planned.max_concurrent_sequences:
             planned = replace(planned, max_concurrent_sequences=1)
-        refused = single and scenario.concurrent_sequences > 1
+        refused = _refuses(scenario)
         return replace(
             planned,
             warnings=(*planned.warnings, *_notes(scenario, batch)),
@@ -118,52 +127,16 @@ def default_context(total_bytes: int) -> int:
     return next(tokens for memory, tokens in _CONTEXTS if total_bytes >= memory)
 
 
-def automatic_batch(context_total: int, predicted: int = 0, free: int = 0) -> int:
-    """Tokens of `-b` and `-ub` that Ollama takes for a context.
-
-    predicted: its own estimate of weights and cache in bytes; free: bytes of all GPUs. Without both, memory
-    does not matter.
-    """
-    full = free * _FULL_PERCENT // 100
-    for tokens, from_context, percent, cost in _BATCHES:
-        roomy = predicted <= free * percent // 100 and predicted + cost <= full
-        if context_total >= from_context and (roomy or not predicted or not free):
-            return tokens
-    return DEFAULT_MICRO_BATCH
-
-
-def predicted_bytes(architecture: Architecture, file_bytes: int, context_total: int) -> int:
-    """Ollama's estimate before it loads, which only chooses the batch: the file and a 16-bit cache.
-
-    Every layer counts as growing, with the fewest KV heads of any and the hidden size over the attention
-    heads, so it is wrong for latents, windows and states (llm PredictServerVRAM).
-    """
-    heads = [
-        layer.cache.heads if isinstance(layer.cache, KeyValueCache) else 1 for layer in architecture.layers
-    ]
-    width = architecture.hidden_size // max(1, architecture.attention_heads)
-    return file_bytes + 2 * 2 * len(heads) * min(heads, default=1) * width * context_total
-
-
 def _batch(scenario: Scenario, table: WeightTable, usable: int | None) -> int:
     """What the caller asked for, else Ollama's choice."""
-    if "max_batched_tokens" not in scenario.defaulted:
-        return scenario.max_batched_tokens
-    architecture = scenario.model.architecture
-    context = _effective_context(scenario)
-    predicted = predicted_bytes(architecture, table.total_bytes, context)
-    return automatic_batch(context, predicted, (usable or 0) * scenario.gpu_count)
-
-
-def _effective_context(scenario: Scenario) -> int:
-    """Tokens of all sequences, each cut to what the model was made for (sched.go effectiveModelContext)."""
-    longest = scenario.model.architecture.max_context_tokens
-    return min(scenario.context_tokens, longest) * scenario.concurrent_sequences
+    return batch_of(scenario, scenario.context_tokens, table.total_bytes, usable or 0)
 
 
 def _notes(scenario: Scenario, batch: int) -> tuple[Note, ...]:
     notes = []
-    lowered = batch < automatic_batch(_effective_context(scenario))
+    architecture, sequences = scenario.model.architecture, scenario.concurrent_sequences
+    wanted = automatic_batch(effective_context(architecture, scenario.context_tokens, sequences))
+    lowered = batch < wanted
     if lowered and "max_batched_tokens" in scenario.defaulted:
         notes.append(Note("engine_takes_batch", {"engine": Ollama.id, "tokens": batch}))
     total = (scenario.gpu.memory_bytes or 0) * scenario.gpu_count
@@ -172,6 +145,11 @@ def _notes(scenario: Scenario, batch: int) -> tuple[Note, ...]:
         values = {"engine": Ollama.id, "tokens": own, "asked": scenario.context_tokens}
         notes.append(Note("engine_default_context", values))
     return tuple(notes)
+
+
+def _refuses(scenario: Scenario) -> bool:
+    """Whether several sequences are asked of an architecture that Ollama serves one at a time."""
+    return scenario.concurrent_sequences > 1 and _serves_one(scenario.model.architecture)
 
 
 def _serves_one(architecture: Architecture) -> bool:

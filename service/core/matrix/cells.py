@@ -1,26 +1,34 @@
-"""The cells of one group of accelerators: from one plan to arrays over its members."""
+"""The cells of an engine's rows: from its sheet to every measure, for all of its places and contexts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.core.arrays import NOTHING, Rates, Whole, as_number, saturated
 from service.core.cost.facts import Offer
 from service.core.cost.money import rounded
 from service.core.cost.rent import rentals
-from service.core.engines import ENGINES
-from service.core.matrix.groups import Group
-from service.core.matrix.offers import NOTHING, Bytes, Offers
-from service.core.matrix.result import CODES, SPEEDS
-from service.core.matrix.speeds import Rates, Speeds
-from service.core.scenario import Scenario
-from service.core.size import host_is_short, is_tight, unsupported
-from service.core.sizing import EnginePlan, Verdict
+from service.core.engines.broadcast import Offers
+from service.core.engines.sheets import Flags, Places, Sheet, Sheets
+from service.core.identity import ByIdentity
+from service.core.matrix.batches import Batch
+from service.core.matrix.groups import Member
+from service.core.matrix.planned import planned_sheet
+from service.core.matrix.result import CODES, SPEEDS, VERDICT, blank
+from service.core.matrix.rows import Tokens
+from service.core.matrix.speeds import Speeds
+from service.core.size import host_exceeds, is_tight, refuses_gpu, refuses_model
+from service.core.sizing import Verdict
 from service.core.speed.constants import SpeedConstants
 
-_LARGEST = 2**63 - 1
-_FITS, _TIGHT = CODES[Verdict.FITS], CODES[Verdict.TIGHT]
+# Contexts times sequences times GPUs up to which 64 bits hold every sum: no catalog model keeps as much as
+# 2**24 bytes a token.
+_SAFE_TOKENS = 2**36
+_TIGHT, _FITS = CODES[Verdict.TIGHT], CODES[Verdict.FITS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,104 +39,154 @@ class Facts:
     offers: Sequence[Offer]
 
 
+class _Prices:
+    """The best offer for a number of each accelerator, looked up once."""
+
+    def __init__(self, offers: Sequence[Offer]) -> None:
+        self._offers = offers
+        self._known: dict[tuple[str, float | None, int], float] = {}
+
+    def of(self, member: Member, count: int) -> float:
+        """USD per hour, NaN without an offer."""
+        gpu = member.gpu
+        key = gpu.id, gpu.usd_per_hour, count
+        if key not in self._known:
+            found = rentals(gpu, count, self._offers)
+            self._known[key] = float(rounded(found[0].usd_per_hour)) if found else np.nan
+        return self._known[key]
+
+
+_prices: ByIdentity[Sequence[Offer], _Prices] = ByIdentity(_Prices, capacity=4)
+
+
 @dataclass(frozen=True, slots=True)
+class Figures:
+    """Measures by name. by_row: rows x contexts, alike on all places; by_place: places x contexts."""
+
+    by_row: Mapping[str, NDArray[Any]]
+    by_place: Mapping[str, NDArray[Any]]
+
+
 class Cells:
-    """Figures of one plan. terms: bytes by name, alike on all members; the rest has one entry for each."""
+    """The measures of a batch at the possible contexts."""
 
-    terms: Mapping[str, int]
-    usable: Bytes
-    longest: Bytes
-    verdicts: NDArray[np.int8]
-    decode: Rates
-    usd_per_hour: Rates
+    def __init__(self, batch: Batch, contexts: Sequence[int], tokens: Tokens, facts: Facts) -> None:
+        self._batch, self._facts = batch, facts
+        self._row, self._member = batch.row, batch.member
+        self._contexts, self._tokens = contexts, tokens
+        self._sheet = self._sheet_of()
 
-
-class GroupCells:
-    """What the members of a group have of their own, looked up once for all plans."""
-
-    def __init__(self, group: Group, scenario: Scenario, facts: Facts) -> None:
-        self._group, self._facts = group, facts
-        self._engine = ENGINES[group.engine]
-        self._offers = Offers(group, scenario)
-        self._speeds = Speeds(group, facts.speed)
-        self._prices: dict[int, Rates] = {}
-        self._refusals: dict[int, NDArray[np.bool_]] = {}
-        self._longest: tuple[object, Bytes] | None = None
-        self._decoded: dict[object, Rates] = {}
-
-    def cells(self, scenario: Scenario) -> Cells:
-        """The cells of a scenario, which is the group's own but for model, format and context."""
-        plan = self._engine.plan(scenario, limits=not self._offers.shared)
-        usable = self._offers.usable(scenario, plan)
-        verdicts = self._verdicts(scenario, plan, usable)
+    def figures(self) -> Figures:
+        """Every measure."""
+        sheet, verdicts = self._sheet, self._judge()
+        terms = {f"{name}_bytes": term for name, term in sheet.terms.items()}
+        total = sum(sheet.terms.values())
+        rows = {"total_bytes": total, **terms, "per_gpu_bytes": sheet.fullest, "host_bytes": sheet.host}
+        by_row = {name: saturated(figures) for name, figures in rows.items()}
+        usable = np.where(sheet.usable == NOTHING, NOTHING, np.maximum(sheet.usable, 0))
         runs = (verdicts == _FITS) | (verdicts == _TIGHT)
-        decode = np.full((len(SPEEDS), len(runs)), np.nan)
-        if runs.any():
-            decode[:, runs] = self._decode(scenario)[:, runs]
-        return Cells(
-            terms=_terms(plan),
-            usable=usable,
-            longest=self._longest_contexts(scenario, plan),
-            verdicts=verdicts,
-            decode=decode,
-            usd_per_hour=np.where(runs, self._usd_per_hour(scenario.gpu_count), np.nan),
+        by_place = {VERDICT: verdicts, "usable_bytes": usable, "max_context_tokens": sheet.longest}
+        for name, speeds in zip(SPEEDS, self._decode(), strict=True):
+            by_place[name] = np.where(runs, speeds, np.nan)
+        by_place["usd_per_hour"] = np.where(runs, self._prices()[:, None], np.nan)
+        return self._whole(by_row, by_place)
+
+    def _whole(self, by_row: Mapping[str, NDArray[Any]], by_place: Mapping[str, NDArray[Any]]) -> Figures:
+        """Axes in their full length, and nothing but `unsupported` where a row has no scenario."""
+        rows, contexts = len(self._batch.rows), len(self._contexts)
+        missing = np.array([[one is None for one in row.at] for row in self._batch.rows], np.bool_)
+        partial_rows = bool(missing.any())
+
+        def whole(name: str, values: NDArray[Any], where: Flags) -> NDArray[Any]:
+            shape = (rows if where is missing else len(self._row), contexts)
+            found = values if values.shape == shape else np.broadcast_to(values, shape)
+            return np.where(where, blank(name), found).astype(values.dtype) if partial_rows else found
+
+        at_places = missing.take(self._row, axis=0)
+        return Figures(
+            {name: whole(name, values, missing) for name, values in by_row.items()},
+            {name: whole(name, values, at_places) for name, values in by_place.items()},
         )
 
-    def _verdicts(self, scenario: Scenario, plan: EnginePlan, usable: Bytes) -> NDArray[np.int8]:
-        """As `judge` has it, for all members at once."""
-        total = min(plan.fullest.total, _LARGEST)
-        found = np.where(is_tight(total, usable), _TIGHT, _FITS)  # type: ignore[arg-type]  # an array
+    def _sheet_of(self) -> Sheet:
+        engine, rows, contexts = self._batch.engine, self._batch.rows, self._contexts
+        places = Places(self._row, self._offered())
+        if not isinstance(engine, Sheets):
+            return planned_sheet(engine, rows, len(contexts), places)
+        first = rows[0].scenario
+        longest = max(row.scenario.model.architecture.max_context_tokens for row in rows)
+        most = max(longest, *contexts) * first.concurrent_sequences * first.gpu_count
+        dtype: type = np.int64 if most <= _SAFE_TOKENS else object
+        return engine.sheet(self._batch.cases, np.array(contexts, dtype), places)
+
+    def _offered(self) -> Whole:
+        """Bytes that the accelerator of each place offers; they follow from nothing else of a row."""
+        engine = self._batch.engine
+        if not isinstance(engine, Offers):
+            return np.full(len(self._member), NOTHING, np.int64)
+        scenario = self._batch.rows[0].scenario
+
+        def offered(member: Member) -> int:
+            found = engine.offered(scenario, member.gpu, member.platform)
+            return NOTHING if found is None else found
+
+        return self._batch.of_members(offered, np.int64)[self._member]
+
+    def _judge(self) -> NDArray[np.int8]:
+        """As `judge` has it, for all places at once."""
+        sheet, usable = self._sheet, self._sheet.usable
+        total = self._placed(saturated(sheet.fullest))
+        usable = np.where(usable == NOTHING, NOTHING, np.maximum(usable, 0))
+        tight = is_tight(as_number(total), as_number(usable))
+        found = np.where(tight, _TIGHT, _FITS).astype(np.int8)
         found[total > usable] = CODES[Verdict.DOES_NOT_FIT]
-        if plan.shortages or host_is_short(scenario, plan):
-            found[:] = CODES[Verdict.DOES_NOT_FIT]
-        found[(usable == NOTHING) | (not self._engine.modelled)] = CODES[Verdict.UNKNOWN]
-        found[self._refused(scenario) | bool(plan.refusals)] = CODES[Verdict.UNSUPPORTED]
-        return found.astype(np.int8)
+        _mark(found, self._placed(self._short()), Verdict.DOES_NOT_FIT)
+        _mark(found, usable == NOTHING, Verdict.UNKNOWN)
+        if not self._batch.engine.modelled:
+            found[:] = CODES[Verdict.UNKNOWN]
+        _mark(found, self._placed(sheet.refused), Verdict.UNSUPPORTED)
+        _mark(found, self._unsupported()[:, None], Verdict.UNSUPPORTED)
+        return found
 
-    def _refused(self, scenario: Scenario) -> NDArray[np.bool_]:
-        """Members on which the engine does not run the model."""
-        key = id(scenario.model)  # models live as long as the question
-        if key not in self._refusals:
-            moved = (replace(scenario, gpu=member.gpu) for member in self._group.members)
-            self._refusals[key] = np.array([bool(unsupported(one)) for one in moved])
-        return self._refusals[key]
+    def _short(self) -> Flags:
+        """Whether memory is missing beside that of the GPUs: the engine's own pools, system RAM."""
+        sheet = self._sheet
+        known = self._batch.rows[0].scenario.system_memory_gib
+        return sheet.short if known is None else sheet.short | host_exceeds(as_number(sheet.host), known)
 
-    def _longest_contexts(self, scenario: Scenario, plan: EnginePlan) -> Bytes:
-        """Found once for a model in a format, where the engine says that contexts change nothing."""
-        if not self._offers.shared:
-            return self._offers.longest(scenario, plan)
-        key = (id(scenario.model), scenario.quantization)
-        if self._longest is None or self._longest[0] != key:
-            self._longest = (key, self._offers.longest(scenario, plan))
-        return self._longest[1]
+    def _unsupported(self) -> Flags:
+        """Whether the engine does not run the model, or not on this accelerator."""
+        engine = self._batch.engine.id
+        models = np.array([refuses_model(engine, row.scenario.model) for row in self._batch.rows], np.bool_)
+        gpus = self._batch.fact("refused", lambda member: refuses_gpu(engine, member.gpu), np.bool_)
+        found: Flags = models[self._row] | gpus[self._member]
+        return found
 
-    def _decode(self, scenario: Scenario) -> Rates:
+    def _decode(self) -> Rates:
         """Decode speed does not follow from the context, only from the prompt and output that fit it."""
-        key = (
-            id(scenario.model),
-            scenario.quantization,
-            scenario.prompt_tokens,
-            scenario.output_tokens,
-            scenario.kv_cache_dtype,
-            scenario.layout,
-        )
-        if key not in self._decoded:
-            self._decoded[key] = self._speeds.decode(scenario)
-        return self._decoded[key]
+        possible = self._tokens.possible
+        pairs = [(self._tokens.prompts[place], self._tokens.outputs[place]) for place in possible]
+        distinct = list(dict.fromkeys(pairs))
+        column = [distinct.index(pair) for pair in pairs]
+        return Speeds(self._batch, distinct, self._facts.speed).decode().take(column, axis=2)
 
-    def _usd_per_hour(self, gpu_count: int) -> Rates:
-        """Rent of the accelerators by their best offer."""
-        if gpu_count not in self._prices:
-            found = (rentals(member.gpu, gpu_count, self._facts.offers) for member in self._group.members)
-            self._prices[gpu_count] = np.array(
-                [float(rounded(offers[0].usd_per_hour)) if offers else np.nan for offers in found]
-            )
-        return self._prices[gpu_count]
+    def _prices(self) -> Rates:
+        """Rent of the accelerators of each place by their best offer."""
+        counts, of_row = np.unique([row.scenario.gpu_count for row in self._batch.rows], return_inverse=True)
+
+        prices = _prices(self._facts.offers)
+        table = [
+            self._batch.of_members(partial(prices.of, count=count), np.float64) for count in counts.tolist()
+        ]
+        found: Rates = np.array(table)[of_row[self._row], self._member]
+        return found
+
+    def _placed(self, by_row: NDArray[Any]) -> NDArray[Any]:
+        """Figures of rows for their places."""
+        return by_row if len(by_row) == 1 else by_row.take(self._row, axis=0)
 
 
-def _terms(plan: EnginePlan) -> Mapping[str, int]:
-    """Bytes over all GPUs, of the fullest one, and in system RAM; absurd ones are cut to 64 bits."""
-    whole = plan.total
-    found = {f"{name}_bytes": getattr(whole, name) for name in ("total", *whole.__slots__)}
-    found |= {"per_gpu_bytes": plan.fullest.total, "host_bytes": plan.host_bytes}
-    return {name: min(amount, _LARGEST) for name, amount in found.items()}
+def _mark(found: NDArray[np.int8], where: Flags, verdict: Verdict) -> None:
+    """Set a verdict for places or cells."""
+    if where.any():
+        found[np.broadcast_to(where, found.shape)] = CODES[verdict]

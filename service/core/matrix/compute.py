@@ -1,30 +1,25 @@
-"""Question -> Matrix: one plan for each model, format, context and group of accelerators."""
+"""Question -> Matrix: the rows of each engine, their sheet, and every measure over the axes."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.core.engines import ENGINES
-from service.core.matrix.cells import Cells, Facts, GroupCells
-from service.core.matrix.groups import Group, Grouping
-from service.core.matrix.offers import NOTHING
+from service.core.matrix.batches import Batch
+from service.core.matrix.cells import Cells, Facts
 from service.core.matrix.question import Question, check_size
-from service.core.matrix.result import CODES, SPEEDS, VERDICT, Matrix, measure
-from service.core.request import Request
-from service.core.resolve import DEFAULT_CONTEXT_TOKENS, DEFAULT_ENGINE, resolve
-from service.core.scenario import DEGREES, Scenario
-from service.core.sizing import Memory, Verdict
-from service.errors import InvalidParameters
+from service.core.matrix.result import SPEEDS, VERDICT, Matrix, blank, measure
+from service.core.matrix.rows import Resolved
+from service.core.resolve import DEFAULT_CONTEXT_TOKENS, DEFAULT_ENGINE
+from service.core.sizing import Memory
 
 _TERMS = tuple(f"{name}_bytes" for name in ("total", *Memory.__slots__, "per_gpu", "host"))
-_WHOLE_NUMBERS = (*_TERMS, "usable_bytes", "max_context_tokens")
 # The order of the measures in an answer.
-MEASURES = (VERDICT, *_WHOLE_NUMBERS, *SPEEDS, "usd_per_hour")
-# Parameters that may suit some cells and not others; any other fault is one of the whole question.
-_OF_A_CELL = frozenset({"quantization", "gpu_count", *DEGREES})
+MEASURES = (VERDICT, *_TERMS, "usable_bytes", "max_context_tokens", *SPEEDS, "usd_per_hour")
+# The others are alike on all accelerators of a row.
+_OF_PLACES = frozenset(MEASURES) - frozenset(_TERMS)
 
 
 def compute(question: Question, facts: Facts) -> Matrix:
@@ -33,88 +28,54 @@ def compute(question: Question, facts: Facts) -> Matrix:
     Raises InvalidParameters for too many cells, and for what no cell accepts.
     """
     check_size(question)
-    filling = _Filling(question, facts)
-    filling.fill()
     engine = question.values.get("engine") or DEFAULT_ENGINE
+    contexts = tuple(tokens or DEFAULT_CONTEXT_TOKENS for tokens in question.contexts)
+    values = _values(question, contexts, facts)
     return Matrix(
         question=question,
         quantizations=tuple(name or ENGINES[engine].default_format for name in question.quantizations),
-        contexts=tuple(tokens or DEFAULT_CONTEXT_TOKENS for tokens in question.contexts),
-        measures={name: measure(name, filling.values(name)) for name in MEASURES},
+        contexts=contexts,
+        measures={name: measure(name, values[name]) for name in MEASURES},
     )
 
 
-class _Filling:
-    """The arrays while they are filled, accelerators last, so that a group's cells are one assignment."""
-
-    def __init__(self, question: Question, facts: Facts) -> None:
-        self._question, self._facts = question, facts
-        self._rest: Mapping[str, Any] = {k: v for k, v in question.values.items() if k != "engine"}
-        self._grouping = Grouping(question.gpus, question.values)
-        self._known: dict[Group, GroupCells] = {}
-        models, gpus, formats, contexts = question.shape
-        shape = (models, formats, contexts, gpus)
-        self._whole = np.full((len(_WHOLE_NUMBERS), *shape), NOTHING, np.int64)
-        self._rates = np.full((len(SPEEDS) + 1, *shape), np.nan)
-        self._verdicts = np.full(shape, CODES[Verdict.UNSUPPORTED], np.int8)
-
-    def fill(self) -> None:
-        """Compute all cells; raises InvalidParameters when a fault is not one of single cells."""
-        filled = False
-        errors: list[InvalidParameters] = []
-        for cell, group, asked in self._requests():
-            try:
-                scenario = resolve(asked)
-            except InvalidParameters as error:
-                errors.append(error)
-                continue
-            self._put(cell, [member.place for member in group.members], self._cells(group, scenario))
-            filled = True
-        if not filled:
-            _raise_whole(self._grouping.refused + errors)
-
-    def _requests(self) -> Iterator[tuple[tuple[int, int, int], Group, Request]]:
-        """Model, format and context by their places, a group, and what is asked of its first accelerator."""
-        question = self._question
-        for row, model in enumerate(question.models):
-            for column, quantization in enumerate(question.quantizations):
-                for group in self._grouping.groups(model, quantization):
-                    request = Request(
-                        model=model,
-                        gpu=group.members[0].gpu,
-                        engine=group.engine,
-                        quantization=quantization,
-                        **self._rest,
-                    )
-                    for depth, context in enumerate(question.contexts):
-                        yield (row, column, depth), group, replace(request, context_tokens=context)
-
-    def _cells(self, group: Group, scenario: Scenario) -> Cells:
-        if group not in self._known:
-            self._known[group] = GroupCells(group, scenario, self._facts)
-        return self._known[group].cells(scenario)
-
-    def _put(self, cell: tuple[int, int, int], places: list[int], found: Cells) -> None:
-        whole, count = self._whole[(slice(None), *cell)], len(_TERMS)
-        whole[:count, places] = np.array([found.terms[name] for name in _TERMS])[:, None]
-        whole[count, places], whole[count + 1, places] = found.usable, found.longest
-        rates = self._rates[(slice(None), *cell)]
-        rates[:-1, places], rates[-1, places] = found.decode, found.usd_per_hour
-        self._verdicts[cell][places] = found.verdicts
-
-    def values(self, name: str) -> NDArray[Any]:
-        """The array of a measure over models, accelerators, formats and contexts."""
-        if name == VERDICT:
-            found: NDArray[Any] = self._verdicts
-        elif name in _WHOLE_NUMBERS:
-            found = self._whole[_WHOLE_NUMBERS.index(name)]
-        else:
-            found = self._rates[SPEEDS.index(name) if name in SPEEDS else -1]
-        return np.moveaxis(found, -1, 1)
+def _values(question: Question, contexts: tuple[int, ...], facts: Facts) -> dict[str, NDArray[Any]]:
+    """The measures over all four axes, in their order."""
+    resolved = Resolved(question)
+    possible = list(resolved.tokens.possible)
+    here = [contexts[place] for place in possible]
+    batches = list(resolved.batches.values())
+    figures = [Cells(batch, here, resolved.tokens, facts).figures() for batch in batches]
+    rows, places = _lines(question, batches)
+    found = {}
+    for name in MEASURES:
+        shared = name not in _OF_PLACES
+        parts = [(each.by_row if shared else each.by_place)[name] for each in figures]
+        lines = np.concatenate([np.full((1, len(here)), blank(name)), *parts])
+        if len(here) < len(contexts):
+            lines = _widened(lines, possible, len(contexts), name)
+        found[name] = lines.take(rows if shared else places, axis=0).reshape(question.shape)
+    return found
 
 
-def _raise_whole(errors: list[InvalidParameters]) -> None:
-    """Raise what is wrong with every cell, unless the cells merely do not exist."""
-    for error in errors:
-        if any(wrong.parameter not in _OF_A_CELL for wrong in error.errors):
-            raise error
+def _lines(question: Question, batches: Sequence[Batch]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The row and the place of every model, accelerator and format, from 1 over all batches; 0 = none."""
+    models, gpus, formats, _ = question.shape
+    rows, places = np.zeros((2, models * gpus * formats), np.intp)
+    first_row = first_place = 1
+    for batch in batches:
+        axes = np.array([(row.model, row.quantization) for row in batch.rows], np.intp)
+        model, quantization = axes[batch.row].T
+        line = (model * gpus + batch.places) * formats + quantization
+        rows[line] = first_row + batch.row
+        places[line] = first_place + np.arange(len(batch.row))
+        first_row += len(batch.rows)
+        first_place += len(batch.row)
+    return rows, places
+
+
+def _widened(lines: NDArray[Any], possible: Sequence[int], contexts: int, name: str) -> NDArray[Any]:
+    """The lines with nothing at contexts that do not hold the prompt."""
+    found = np.full((len(lines), contexts), blank(name), lines.dtype)
+    found[:, possible] = lines
+    return found

@@ -1,18 +1,26 @@
 """Accelerators that an engine plans alike, so that a matrix asks for one plan instead of many."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from typing import Any
+
+from numpy.typing import NDArray
 
 from service.core.catalogued import Model
 from service.core.engines import ENGINES
+from service.core.engines.base import Reads
 from service.core.engines.broadcast import Groups
 from service.core.hardware import Gpu, Platform
 from service.core.layout import MAX_TENSOR_PARALLEL
 from service.core.request import Request
-from service.core.resolve import choose_backend, choose_engine, choose_platform
+from service.core.resolve import choose_backend, choose_engine, choose_platform, loads
 from service.errors import InvalidParameters
+
+_ASKED = ("engine", "backend", "platform")
+_DEGREES = ("tensor_parallel", "pipeline_parallel", "data_parallel")  # their product is the number of GPUs
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +41,128 @@ class Group:
     members: tuple[Member, ...]
 
 
-class Grouping:
-    """The groups for each model and format, made once for all that share them.
+Choice = tuple[tuple[Group, ...], tuple[InvalidParameters, ...]]
 
-    refused: why accelerators or formats were left out, the first reason of each.
+
+class Grouping:
+    """The groups of these accelerators for each format, made once for all models and questions.
+
+    asked: engine, backend and platform as a request names them; count: GPUs that are asked for.
+    fleets: facts of the accelerators of several groups, for whoever looks them up to keep.
     """
 
-    def __init__(self, gpus: Sequence[Gpu], values: Mapping[str, Any]) -> None:
-        self._gpus = gpus
-        self._asked = {name: values.get(name) for name in ("engine", "backend", "platform")}
-        self._by_choice: dict[Hashable, tuple[Group, ...]] = {}
-        self.refused: list[InvalidParameters] = []
+    def __init__(self, gpus: Sequence[Gpu], asked: Mapping[str, Any], count: int) -> None:
+        self._gpus, self._asked = gpus, asked
+        # All that the choice of an engine follows from in an accelerator.
+        self._run_by = [tuple(found.engine for found in gpu.engines) for gpu in gpus]
+        self._count = count
+        self._peers: dict[str, Callable[[Member], Hashable]] = {}
+        self._by_format: dict[Hashable, Choice] = {}
+        self._members: dict[tuple[str, int], Member | InvalidParameters] = {}
+        self._groups: dict[tuple[str, tuple[int, ...]], Group] = {}
+        self.fleets: dict[Hashable, dict[Hashable, NDArray[Any]]] = {}
 
-    def groups(self, model: Model, quantization: str | None) -> tuple[Group, ...]:
-        """Groups of the accelerators for which an engine can be chosen."""
-        loads = tuple(engine.loads_native(model.architecture) for engine in ENGINES.values())
-        key = (quantization, loads if quantization == "native" else None)
-        if key not in self._by_choice:
-            self._by_choice[key] = tuple(self._split(model, quantization))
-        return self._by_choice[key]
+    def choose(self, model: Model, quantization: str | None) -> Choice:
+        """Groups of the accelerators for which an engine can be chosen, and why others were left out.
 
-    def _split(self, model: Model, quantization: str | None) -> Iterable[Group]:
+        Equal groups are one object.
+        """
+        key = _able(model, quantization)
+        if key not in self._by_format:
+            self._by_format[key] = self._split(model, quantization)
+        return self._by_format[key]
+
+    def _split(self, model: Model, quantization: str | None) -> Choice:
         found: dict[tuple[str, Hashable], list[Member]] = defaultdict(list)
-        for place, gpu in enumerate(self._gpus):
-            request = Request(model=model, gpu=gpu, quantization=quantization, **self._asked)
-            try:
-                engine = choose_engine(request)
-                member = Member(place, gpu, choose_platform(request), choose_backend(request, engine))
-            except InvalidParameters as error:
-                self.refused.append(error)
-                continue
-            found[engine, _peers(engine, member)].append(member)
-        return [Group(engine, tuple(members)) for (engine, _), members in found.items()]
+        refused = []
+        engines: dict[tuple[str, ...], str | InvalidParameters] = {}
+        for place, run_by in enumerate(self._run_by):
+            if run_by not in engines:
+                engines[run_by] = self._engine(model, place, quantization)
+            engine = engines[run_by]
+            member = engine if isinstance(engine, InvalidParameters) else self._member(model, engine, place)
+            if isinstance(engine, str) and isinstance(member, Member):
+                if engine not in self._peers:
+                    self._peers[engine] = _peers_of(engine, self._count)
+                found[engine, self._peers[engine](member)].append(member)
+            elif isinstance(member, InvalidParameters):
+                refused.append(member)
+        groups = (self._group(engine, tuple(members)) for (engine, _), members in found.items())
+        return tuple(groups), tuple(refused)
+
+    def _engine(self, model: Model, place: int, quantization: str | None) -> str | InvalidParameters:
+        asked = Request(model=model, gpu=self._gpus[place], quantization=quantization, **self._asked)
+        try:
+            return choose_engine(asked)
+        except InvalidParameters as error:
+            return error
+
+    def _member(self, model: Model, engine: str, place: int) -> Member | InvalidParameters:
+        key = engine, place
+        if key not in self._members:
+            self._members[key] = self._used(model, engine, place)
+        return self._members[key]
+
+    def _used(self, model: Model, engine: str, place: int) -> Member | InvalidParameters:
+        gpu = self._gpus[place]
+        asked = Request(model=model, gpu=gpu, **self._asked)
+        try:
+            return Member(place, gpu, choose_platform(asked), choose_backend(asked, engine))
+        except InvalidParameters as error:
+            return error
+
+    def _group(self, engine: str, members: tuple[Member, ...]) -> Group:
+        key = engine, tuple(member.place for member in members)
+        return self._groups.setdefault(key, Group(engine, members))
 
 
-def _peers(name: str, member: Member) -> Hashable:
-    """What the plan of an engine, its layout included, follows from."""
+class _Axis:
+    """Accelerators as a key: equal only to the same objects in the same order, which it keeps alive."""
+
+    __slots__ = ("gpus",)
+
+    def __init__(self, gpus: tuple[Gpu, ...]) -> None:
+        self.gpus = gpus
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Axis) and list(map(id, self.gpus)) == list(map(id, other.gpus))
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self.gpus)))
+
+
+def grouping(gpus: tuple[Gpu, ...], values: Mapping[str, Any]) -> Grouping:
+    """The grouping of a question; remembered for the accelerators and values that were asked for last."""
+    count = values.get("gpu_count") or prod(values.get(name) or 1 for name in _DEGREES)
+    return _grouping(_Axis(gpus), *(values.get(name) for name in _ASKED), count)
+
+
+@lru_cache(maxsize=32)
+def _grouping(
+    axis: _Axis, engine: str | None, backend: str | None, platform: str | None, count: int
+) -> Grouping:
+    asked = dict(zip(_ASKED, (engine, backend, platform), strict=True))
+    return Grouping(axis.gpus, asked, count)
+
+
+def _able(model: Model, quantization: str | None) -> Hashable:
+    """What the choice of an engine follows from in a format: the engines that load it."""
+    if quantization is None:
+        return None
+    return tuple(loads(engine, model.architecture, quantization) for engine in ENGINES.values())
+
+
+def _peers_of(name: str, count: int) -> Callable[[Member], Hashable]:
+    """What the plan of an engine, its layout included, follows from; count: GPUs that are asked for."""
     engine = ENGINES[name]
     if not isinstance(engine, Groups):
-        return member.place
-    node = None if engine.splits_layers else min(MAX_TENSOR_PARALLEL, member.gpu.max_per_node)
-    return node, engine.peers(member.gpu, member.platform, member.backend)
+        return lambda member: member.place
+    groups, whole_layers = engine, ENGINES[name].splits_layers
+    # No rank has a neighbour that was not asked for, unless the engine reads the request in its own way.
+    most = MAX_TENSOR_PARALLEL if isinstance(engine, Reads) else min(MAX_TENSOR_PARALLEL, count)
+
+    def peers(member: Member) -> Hashable:
+        node = None if whole_layers else min(most, member.gpu.max_per_node)
+        return node, groups.peers(member.gpu, member.platform, member.backend)
+
+    return peers

@@ -1,94 +1,183 @@
-"""Decode speed over the accelerators of a group: the formula of the scalar path, its rates as arrays."""
+"""Decode speed of all places of an engine: the formula of the scalar path, its figures as arrays."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.core.hardware import GpuKind
-from service.core.matrix.groups import Group, Member
+from service.core.arrays import Rates, as_number, as_rate
+from service.core.hardware import Gpu, GpuKind
+from service.core.matrix.batches import Batch, Row, on
+from service.core.matrix.groups import Member
 from service.core.scenario import Scenario
-from service.core.speed.classes import generation, is_known, runtime
+from service.core.speed.cache_reads import CacheReads, cache_reads
+from service.core.speed.classes import generation, grain, is_known, runtime
 from service.core.speed.constants import Interval, SpeedConstants
 from service.core.speed.decode import Pace, pace, step
 from service.core.speed.estimate import decode_interval, run_of, spread
-from service.core.speed.run import Run, weight_peak
+from service.core.speed.run import Run, family, weight_peak
+from service.core.speed.work import Work, work_of
+from service.core.speed.works import Works
 
-Rates = NDArray[np.float64]
 _NO_LIMIT = float("inf")
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """Reads of caches where `CacheReads.on_rank` stands in the formula: rows x tokens, any tensor degree."""
+
+    reads: Rates
+
+    def on_rank(self, tensor: int) -> float:  # noqa: ARG002 - the rows were chosen by their layout
+        """Bytes on one rank."""
+        return as_rate(self.reads)
 
 
 class Speeds:
-    """One group of accelerators; the paces and intervals of its generations are looked up once."""
+    """The places of a batch; what its accelerators have of their own is looked up once.
 
-    def __init__(self, group: Group, constants: SpeedConstants) -> None:
-        self._constants = constants
-        self._members = group.members
-        self._classes = [(runtime(group.engine, m.backend), generation(m.gpu)) for m in group.members]
-        known = group.members if is_known(group.engine) else ()
-        self._measured = next((m for m in known if m.gpu.memory_bandwidth_gbs is not None), None)
-        self._bandwidths = _rates(_bandwidth(member) for member in group.members)
-        self._unified = np.array([m.gpu.kind is GpuKind.UNIFIED for m in group.members])
-        self._peaks: dict[str, Rates] = {}
-        self._paces: dict[str, Pace] = {}
-        self._intervals: dict[object, Interval] = {}
+    pairs: prompt and output tokens, a column of the answer for each.
+    """
 
-    def decode(self, scenario: Scenario) -> Rates:
-        """Tokens/s of all sequences: estimate, low and high of each accelerator; NaN where not known."""
-        if self._measured is None:
-            return np.full((3, len(self._members)), np.nan)
-        member = self._measured
-        made = run_of(replace(scenario, gpu=member.gpu, backend=member.backend))
-        run = replace(
-            made,
-            bandwidth=_array(self._bandwidths),
-            weight_peak=_array(self._peak(made.work.weights.precision)),
-        )
-        own = self._pace(made.grain) if made.layer_split else None
-        taken = step(run, self._constants, own)
-        found = spread(1 / taken.seconds, self._interval(made)).times(scenario.concurrent_sequences)
+    def __init__(self, batch: Batch, pairs: Sequence[Pair], constants: SpeedConstants) -> None:
+        self._batch, self._pairs, self._constants = batch, pairs, constants
+        # Which class of measurements each accelerator belongs to, as a place in `_classes`.
+        index: dict[tuple[str, str], int] = {}
+        self._class = batch.fact("class", lambda m: index.setdefault(self._class_of(m), len(index)), np.intp)
+        firsts = dict(zip(reversed(self._class.tolist()), reversed(batch.members), strict=True))
+        self._classes = [self._class_of(firsts[number]) for number in range(len(firsts))]
+
+    def _class_of(self, member: Member) -> tuple[str, str]:
+        return runtime(self._batch.engine.id, member.backend), generation(member.gpu)
+
+    def decode(self) -> Rates:
+        """Tokens/s of all sequences: estimate, low and high of each place and pair; NaN where not known."""
+        found = np.full((3, len(self._batch.row), len(self._pairs)), np.nan)
+        if not is_known(self._batch.engine.id):
+            return found
+        alike: dict[Hashable, list[int]] = defaultdict(list)
+        for number, row in enumerate(self._batch.rows):
+            # The step takes one layout at a time, and intervals also tell apart models with experts.
+            experts = row.scenario.model.architecture.experts is not None
+            alike[row.scenario.layout, row.scenario.gpu_count, experts].append(number)
+        for rows in alike.values():
+            places = np.flatnonzero(np.isin(self._batch.row, rows))
+            found[:, places] = self._of(rows, places)
+        return found
+
+    def _of(self, rows: Sequence[int], places: NDArray[np.intp]) -> Rates:
+        """The speeds of rows that are alike in what is no array."""
+        member = self._batch.member[places]
+        example = self._example(rows)
+        if example is None:
+            return np.full((3, len(member), len(self._pairs)), np.nan)
+        row = np.searchsorted(rows, self._batch.row[places])
+        own = [self._batch.rows[number] for number in rows]
+        made = self._run(example, own, row, member)
+        names = [grain(each.name) for each in own]
+        paced = self._pace(names, row, member) if example.layer_split else None
+        taken = step(made, self._constants, paced)
+        scenario = own[0].scenario
+        estimate = spread(1 / taken.seconds, self._interval(example, member))
+        found = estimate.times(scenario.concurrent_sequences)
         decode = np.array([found.estimate, found.low, found.high])
         if scenario.cpu_offload_percent:  # the bandwidth of other hosts is not known
-            decode[:, ~self._unified] = np.nan
+            unified = self._batch.fact("unified", lambda m: m.gpu.kind is GpuKind.UNIFIED, bool)
+            decode[:, ~unified[member]] = np.nan
         return decode
 
-    def _pace(self, grain: str) -> Pace:
-        if grain not in self._paces:
-            rows = [pace(*named, grain, self._constants) for named in self._classes]
-            columns = {name: _rates(getattr(row, name) for row in rows) for name in Pace.__slots__}
-            self._paces[grain] = Pace(**{name: _array(column) for name, column in columns.items()})
-        return self._paces[grain]
+    def _example(self, rows: Sequence[int]) -> Run | None:
+        """The run of the first row on an accelerator of known bandwidth."""
+        for number in rows:
+            row = self._batch.rows[number]
+            for member in row.group.members:
+                if member.gpu.memory_bandwidth_gbs is not None:
+                    return run_of(replace(on(row.scenario, member), quantization=row.name))
+        return None
+
+    def _run(self, example: Run, rows: Sequence[Row], row: NDArray[np.intp], member: NDArray[np.intp]) -> Run:
+        """The example with the figures of all places and pairs as arrays."""
+        works = [_work(each) for each in rows]
+        bandwidths = self._batch.fact("bandwidth", lambda m: _bandwidth(m.gpu), float)
+        reads = self._cache_reads(rows)
+        prompts, outputs = (np.array(each, np.int64) for each in zip(*self._pairs, strict=True))
+        return replace(
+            example,
+            bandwidth=as_rate(bandwidths[member][:, None]),
+            weight_peak=as_rate(self._peaks([work.weights.precision for work in works], row, member)),
+            work=Works(works, row).as_work,
+            cache=cast(CacheReads, Filled(reads[row])),
+            prompt_tokens=as_number(prompts),
+            output_tokens=as_number(outputs),
+        )
+
+    def _cache_reads(self, rows: Sequence[Row]) -> Rates:
+        """Bytes on a rank of each row, at a cache filled with the prompt and half of the output."""
+        known: dict[Hashable, list[float]] = {}
+        found = []
+        for row in rows:
+            scenario = row.scenario
+            key = (row.model, scenario.kv_cache_dtype, scenario.kv_cache_dtype_v)
+            if key not in known:
+                known[key] = [_on_rank(scenario, prompt + output / 2) for prompt, output in self._pairs]
+            found.append(known[key])
+        return np.array(found, np.float64)
+
+    def _peaks(self, precisions: Sequence[str], row: NDArray[np.intp], member: NDArray[np.intp]) -> Rates:
+        """Without a known peak, products cost the step nothing, as in the scalar path."""
+        names = list(dict.fromkeys(precisions))
+        table = np.array([self._peak(name) for name in names])
+        chosen = np.array([names.index(precision) for precision in precisions])
+        found: Rates = table[chosen[row], member][:, None]
+        return found
 
     def _peak(self, precision: str) -> Rates:
-        """Without a known peak, products cost the step nothing, as in the scalar path."""
-        if precision not in self._peaks:
-            peaks = (weight_peak(member.gpu, precision) for member in self._members)
-            self._peaks[precision] = _rates(_NO_LIMIT if peak is None else peak for peak in peaks)
-        return self._peaks[precision]
+        return self._batch.fact(("peak", precision), lambda m: _peak(m.gpu, precision), float)
 
-    def _interval(self, made: Run) -> Interval:
-        key = (made.sequences, made.host_share)
-        if key not in self._intervals:
-            rows = [
-                decode_interval(replace(made, runtime=name, generation=where), self._constants)
-                for name, where in self._classes
-            ]
-            low, high = _rates(row.low for row in rows), _rates(row.high for row in rows)
-            self._intervals[key] = Interval(_array(low), _array(high), 0)
-        return self._intervals[key]
+    def _pace(self, grains: Sequence[str], row: NDArray[np.intp], member: NDArray[np.intp]) -> Pace:
+        names = list(dict.fromkeys(grains))
+        known = [[pace(*one, name, self._constants) for one in self._classes] for name in names]
+        chosen = np.array([names.index(each) for each in grains])[row]
+
+        def column(figure: str) -> float:
+            table = [[getattr(found, figure) for found in of_name] for of_name in known]
+            return as_rate(np.array(table, np.float64)[chosen, self._class[member], None])
+
+        return Pace(*(column(figure) for figure in Pace.__slots__))
+
+    def _interval(self, example: Run, member: NDArray[np.intp]) -> Interval:
+        known = [
+            decode_interval(replace(example, runtime=name, generation=where), self._constants)
+            for name, where in self._classes
+        ]
+        of_class = self._class[member]
+        low, high = (
+            as_rate(np.array([getattr(found, name) for found in known], np.float64)[of_class, None])
+            for name in ("low", "high")
+        )
+        return Interval(low, high, 0)
 
 
-def _bandwidth(member: Member) -> float:
-    found = member.gpu.memory_bandwidth_gbs
+def _work(row: Row) -> Work:
+    return work_of(row.scenario.model, row.name, family(row.scenario.engine, row.name))
+
+
+def _on_rank(scenario: Scenario, filled: float) -> float:
+    reads = cache_reads(
+        scenario.model.architecture, filled, scenario.kv_cache_dtype, scenario.kv_cache_dtype_v
+    )
+    return reads.on_rank(1 if scenario.layout.split == "layer" else scenario.layout.tensor)
+
+
+def _bandwidth(gpu: Gpu) -> float:
+    found = gpu.memory_bandwidth_gbs
     return np.nan if found is None else found * 1e9
 
 
-def _rates(values: Iterable[float]) -> Rates:
-    return np.array(list(values), np.float64)
-
-
-def _array(values: Rates) -> float:
-    """An array in the place of a number: the formulas of the core take both."""
-    return cast(float, values)
+def _peak(gpu: Gpu, precision: str) -> float:
+    found = weight_peak(gpu, precision)
+    return _NO_LIMIT if found is None else found

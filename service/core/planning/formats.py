@@ -1,9 +1,11 @@
 """Formats in the order of what they keep of a model, and which of them a plan tries."""
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 
 from service.core.architecture.model import Architecture
-from service.core.architecture.tensors import TensorClass
+from service.core.architecture.tensors import Tensor, TensorClass
 from service.core.catalogued import Model
 from service.core.engines.base import Engine
 from service.core.identity import ByIdentity
@@ -24,6 +26,7 @@ LADDERS: dict[Family, tuple[str, ...]] = {
 _MAY_STAY_OUTSIDE = (TensorClass.EMBEDDING, TensorClass.LOOKUP_TABLE, TensorClass.VISION)
 
 
+@lru_cache(256)
 def nominal_bits(quantization: str) -> int:
     """Bits that a format's name promises for a weight; 16 for the weights as published.
 
@@ -52,9 +55,20 @@ def ladder(engine: Engine, architecture: Architecture) -> tuple[str, ...]:
 
 
 def _always_resident(architecture: Architecture) -> int:
+    alike: dict[int, int] = {}  # layers that are alike share their tensors
+    total = _resident_of(architecture.outer)
+    for layer in architecture.layers:
+        key = id(layer.tensors)
+        if key not in alike:
+            alike[key] = _resident_of(layer.tensors)
+        total += alike[key]
+    return total
+
+
+def _resident_of(tensors: Iterable[Tensor]) -> int:
     return sum(
         tensor.parameters
-        for tensor in architecture.text_tensors()
+        for tensor in tensors
         if tensor.tensor_class not in _MAY_STAY_OUTSIDE
         and tensor.in_gguf
         and tensor.in_checkpoint
@@ -75,6 +89,11 @@ def _least_bits(architecture: Architecture, quantization: str) -> float:
     if is_native(FORMATS[quantization], architecture):
         native = architecture.native
         return AS_PUBLISHED if native.name == "bf16" and not native.encodings else USUAL_BITS
+    return _stored_bits(quantization)
+
+
+@lru_cache(256)
+def _stored_bits(quantization: str) -> float:
     types = (stored for stored in GgmlType if quantization.startswith(stored.label))
     stored = max(types, key=lambda found: len(found.label), default=None)
     if stored is None:

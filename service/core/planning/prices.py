@@ -1,6 +1,7 @@
 """Purchase prices as a plan compares them: the lowest of the current ones, old ones only for show."""
 
 import re
+from functools import lru_cache
 
 from service.core.cost.buy import Purchase, purchases
 from service.core.hardware import Gpu
@@ -28,6 +29,7 @@ def is_old(purchase: Purchase, day: str) -> bool:
     return seen is not None and now is not None and now - seen > _MOST_MONTHS
 
 
+@lru_cache(1024)  # every option asks for the same few days
 def _months(text: str | None, *, last: bool) -> int | None:
     found = _MONTH.match(text or "")
     if found is None:

@@ -74,6 +74,24 @@ class Option:
         return self.sizing.scenario.gpu
 
     @property
+    def released(self) -> bool:
+        """Whether the engine runs here by its own releases."""
+        scenario = self.sizing.scenario
+        return scenario.gpu.port(scenario.engine, scenario.backend) is None
+
+    @property
+    def supported(self) -> bool:
+        """Whether the engine is known to run the model, and runs here by its own releases."""
+        scenario = self.sizing.scenario
+        support = scenario.model.support.get(scenario.engine)
+        return support is not None and support.status == "yes" and self.released
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether its decode speed is of a class with benchmarks."""
+        return isinstance(self.speed, Speed) and not self.speed.decode_basis.indicative
+
+    @property
     def rate(self) -> float | None:
         """Estimated tokens/s of one sequence."""
         return self.speed.decode.estimate if isinstance(self.speed, Speed) else None

@@ -46,19 +46,25 @@ class _Marks:
         return not dearer and (cheaper or self.rate > other.rate or self.bits > other.bits)
 
 
+def _beaten_by(m: _Marks, marks: Iterable[_Marks]) -> _Marks | None:
+    """The first that beats it; what is slower or of fewer bits does not, and need not be asked."""
+    rate, bits = m.rate, m.bits
+    return next((o for o in marks if o.rate >= rate and o.bits >= bits and o.beats(m)), None)
+
+
 _Key = Callable[[_Marks], tuple[float | str, ...]]
 
 
 def front(options: Iterable[Option]) -> list[Option]:
     """Options that no other beats."""
     marks = [_marks(option) for option in options]
-    return [m.option for m in marks if not any(other.beats(m) for other in marks)]
+    return [m.option for m in marks if _beaten_by(m, marks) is None]
 
 
 def places_of_hardware(options: Sequence[Option]) -> tuple[Place, ...]:
     """Hardware for a model in order: known speed, 4 bit or more, unbeaten, known price, cheap, fast."""
     marks = [_marks(option) for option in options]
-    beaten = {id(m.option): next((o for o in marks if o.beats(m)), None) for m in marks}
+    beaten = {id(m.option): _beaten_by(m, marks) for m in marks}
 
     def key(m: _Marks) -> tuple[float | str, ...]:
         price = _price_kind(m)

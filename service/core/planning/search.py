@@ -195,7 +195,7 @@ class _Walk:
             return False
         price = float(rental.usd_per_hour)
         if price > most:
-            note = Note("plan_too_dear", {"usd_per_hour": price, "most": most})
+            note = Note("plan_too_dear", {"usd_per_hour": price, "most_usd": most})
             self._leave(note, count, verdict=Verdict.UNKNOWN)
         return price <= most
 

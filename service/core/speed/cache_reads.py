@@ -59,7 +59,7 @@ def cache_reads(architecture: Architecture, tokens: float, dtype_k: str, dtype_v
     key, value = element_bytes(dtype_k), element_bytes(dtype_v)
     by_heads: dict[int, float] = {}
     replicated = state = 0.0
-    for layer, count in counted(architecture.layers):
+    for layer, count in counted(architecture):
         cache = layer.cache
         if isinstance(cache, KeyValueCache):
             row = cache.heads * (cache.key_dim * key + cache.value_dim * value)
@@ -91,7 +91,7 @@ def attention_products(architecture: Architecture, tokens: float, before: float)
     """
     seen = before + tokens / 2
     total = 0.0
-    for layer, count in counted(architecture.layers):
+    for layer, count in counted(architecture):
         if layer.cache is not None:
             total += count * _head_width(layer, architecture) * attended(layer, seen)
     return 2 * total * tokens * architecture.attention_heads

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log2
 
+from service.core.arrays import larger, smaller
 from service.core.speed.constants import SpeedConstants
 from service.core.speed.result import Bound
 from service.core.speed.run import Run
@@ -95,7 +96,7 @@ def _tiers(run: Run, constants: SpeedConstants) -> tuple[float, float]:
     """Bytes of weights that the GPUs read, and seconds in which the host reads its own: experts first."""
     sums, share = run.work.weights, run.work.expert_share(run.sequences)
     held = run.host_share * (sums.fixed_bytes + sums.expert_bytes)
-    experts = min(held, sums.expert_bytes)
+    experts = smaller(held, sums.expert_bytes)
     dense = held - experts
     # Only unified memory has a host tier here: its rate is the GPU's own.
     seconds = experts * share / (run.bandwidth * constants.host_expert_efficiency)
@@ -129,7 +130,7 @@ def _interference(run: Run, mfu: float) -> float:
     """Prefill of the other streams: each brings its prompt once in as many steps as it has output tokens."""
     if run.sequences <= 1 or run.weight_peak is None:
         return 0.0
-    tokens = (run.sequences - 1) * run.prompt_tokens / max(1, run.output_tokens)
+    tokens = (run.sequences - 1) * run.prompt_tokens / larger(1, run.output_tokens)
     ranks = run.layout.tensor * run.layout.pipeline
     return tokens * 2 * run.work.active_parameters / (ranks * run.weight_peak * mfu)
 

@@ -10,11 +10,13 @@ from service.core.speed.constants import USER_REPORTED, Interval, SpeedConstants
 from service.core.speed.decode import step
 from service.core.speed.prefill import first_token_seconds, prefill_seconds
 from service.core.speed.result import Basis, Estimate, Speed, Withheld
-from service.core.speed.run import Run, Streams, family, run
+from service.core.speed.run import Run, Streams, family, run_with
+from service.core.speed.work import work_of
 from service.core.units import ceil_div
-from service.core.weights.weigh import weigh
 
 _RUNS = (Verdict.FITS, Verdict.TIGHT)
+# Benchmarks of serving engines: up to 8 ranks of tensor parallelism alone, and few of more streams than 256.
+_MOST_STREAMS, _MOST_RANKS = 256, 8
 
 
 def estimate(sizing: Sizing, constants: SpeedConstants) -> Speed | Withheld:
@@ -47,12 +49,10 @@ def estimate(sizing: Sizing, constants: SpeedConstants) -> Speed | Withheld:
 def run_of(scenario: Scenario) -> Run:
     """The run that a scenario means: decode at a cache filled with the prompt and half of the output."""
     layout = scenario.layout
-    return run(
-        weigh(
-            scenario.model,
-            scenario.quantization,
-            family=family(scenario.engine, scenario.quantization),
-        ),
+    kind = family(scenario.engine, scenario.quantization)
+    return run_with(
+        work_of(scenario.model, scenario.quantization, kind),
+        scenario.quantization,
         scenario.model.architecture,
         scenario.gpu,
         layout,
@@ -91,14 +91,14 @@ def _prompt(
     """Prompt tokens/s and the time to first token, or why not."""
     if scenario.cpu_offload_percent:
         return None, None, (Note("prefill_with_offload"),)
+    if not scenario.prompt_tokens:  # the output fills the context
+        return None, None, ()
     seconds = prefill_seconds(made, constants)
     if seconds is None:
         return None, None, (Note("compute_rate_unknown", {"gpu": scenario.gpu.name}),)
-    if not scenario.prompt_tokens:
-        return None, None, ()
     first = first_token_seconds(made, constants, seconds, step_seconds)
     prefill = scenario.prompt_tokens / (seconds if made.layer_split else first)
-    found = _interval(made, constants, "prefill" if made.layer_split else "first_token")
+    found = prompt_interval(made, constants)
     if made.layer_split:
         rate = spread(prefill, found)
         waited = first * 1000
@@ -122,12 +122,23 @@ def decode_interval(made: Run, constants: SpeedConstants) -> Interval:
     return _interval(made, constants, "decode")
 
 
+def prompt_interval(made: Run, constants: SpeedConstants) -> Interval:
+    """The interval of prompts: of their rate for llama.cpp and MLX, else of the time to the first token."""
+    return _interval(made, constants, "prefill" if made.layer_split else "first_token")
+
+
 def _is_indicative(made: Run, constants: SpeedConstants, quantity: str) -> bool:
-    """No benchmark of the class: another accelerator, system RAM, or a serving engine with one stream."""
+    """No benchmark of the class: another accelerator, system RAM, a load or layout beyond those measured."""
     measured = f"{quantity} {_class(made, quantity)}" in constants.intervals
     known = measured and constants.is_calibrated(made.runtime, made.generation)
-    alone = not made.layer_split and made.sequences <= 1
-    return not known or alone or bool(made.host_share)
+    return not known or bool(made.host_share) or (not made.layer_split and _beyond_benchmarks(made))
+
+
+def _beyond_benchmarks(made: Run) -> bool:
+    """Loads and layouts of serving engines that no measurement reaches, or too few do to be judged by."""
+    layout = made.layout
+    spread = layout.pipeline > 1 or layout.tensor > _MOST_RANKS or (layout.data > 1 and made.work.experts > 0)
+    return spread or not 1 < made.sequences <= _MOST_STREAMS
 
 
 def _interval(made: Run, constants: SpeedConstants, quantity: str) -> Interval:

@@ -7,12 +7,12 @@ from service.core.speed.decode import pick
 from service.core.speed.run import Run
 
 _MICRO = 1e-6
-_TOKENS_PER_EXPERT = 8  # tokens of one expert at which its products reach half their rate
-_CHUNK_LAYER_US = 60  # launches of a layer, for each pass
-_START_SECONDS = 0.002
-_PIPELINED = 0.35  # of the overlap that a perfect pipeline of GPUs would give
-_HALF = 2  # bytes of an activation
-_WEIGHT_READ = 0.75  # of the bandwidth while weights stream in
+TOKENS_PER_EXPERT = 8  # tokens of one expert at which its products reach half their rate
+CHUNK_LAYER_US = 60  # launches of a layer, for each pass
+START_SECONDS = 0.002
+PIPELINED = 0.35  # of the overlap that a perfect pipeline of GPUs would give
+ACTIVATION_BYTES = 2
+WEIGHT_READ = 0.75  # of the bandwidth while weights stream in
 
 
 def prefill_seconds(run: Run, constants: SpeedConstants, before: float = 0.0) -> float | None:
@@ -45,7 +45,7 @@ def _tensor_parallel(run: Run, found: Serving, peak: float, weight_peak: float, 
     seconds += 2 * done.active_expert_parameters * tokens / (ranks * peak * found.expert_prompt_mfu)
     seconds += run.prompt_attention(before) / (ranks * peak * found.attention_mfu)
     if run.interconnect:
-        activations = 2 * done.layers * tokens * run.architecture.hidden_size * _HALF
+        activations = 2 * done.layers * tokens * run.architecture.hidden_size * ACTIVATION_BYTES
         seconds += activations * 2 * (ranks - 1) / ranks / run.interconnect
     return seconds
 
@@ -59,10 +59,10 @@ def _layer_split(run: Run, found: Runtime, peak: float, before: float) -> float:
     seconds = 2 * done.weights.fixed_parameters * tokens / products
     if done.experts:
         each = chunk * done.experts_per_token / done.experts
-        reached = found.expert_mfu * each / (each + _TOKENS_PER_EXPERT)
+        reached = found.expert_mfu * each / (each + TOKENS_PER_EXPERT)
         seconds += 2 * done.active_expert_parameters * tokens / (products * reached)
-    reads = chunks * done.bytes_read(chunk) / (run.bandwidth * _WEIGHT_READ)
+    reads = chunks * done.bytes_read(chunk) / (run.bandwidth * WEIGHT_READ)
     stages = run.gpu_count * chunks / (chunks + run.gpu_count - 1)
-    overlapped = hypot(seconds, reads) / (1 + _PIPELINED * (stages - 1))
+    overlapped = hypot(seconds, reads) / (1 + PIPELINED * (stages - 1))
     attention = run.prompt_attention(before) / (rate * found.attention_mfu)
-    return overlapped + attention + chunks * done.layers * _CHUNK_LAYER_US * _MICRO + _START_SECONDS
+    return overlapped + attention + chunks * done.layers * CHUNK_LAYER_US * _MICRO + START_SECONDS

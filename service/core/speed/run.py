@@ -76,15 +76,44 @@ def run(
     host_share: float = 0.0,
 ) -> Run:
     """The run of a weight table; ValueError when the memory bandwidth is not known."""
+    return run_with(
+        work(table, architecture),
+        table.quantization,
+        architecture,
+        gpu,
+        layout,
+        streams,
+        engine=engine,
+        backend=backend,
+        gpu_count=gpu_count,
+        chunk_tokens=chunk_tokens,
+        host_share=host_share,
+    )
+
+
+def run_with(
+    done: Work,
+    quantization: str,
+    architecture: Architecture,
+    gpu: Gpu,
+    layout: Layout,
+    streams: Streams,
+    *,
+    engine: str,
+    backend: str,
+    gpu_count: int,
+    chunk_tokens: int,
+    host_share: float = 0.0,
+) -> Run:
+    """The run of weights whose work is known; as `run`."""
     if gpu.memory_bandwidth_gbs is None:
         raise ValueError("memory bandwidth unknown")
-    done = work(table, architecture)
     peak = _half_peak(gpu)
     return Run(
         engine=engine,
         runtime=runtime(engine, backend),
         generation=generation(gpu),
-        grain=grain(table.quantization),
+        grain=grain(quantization),
         bandwidth=gpu.memory_bandwidth_gbs * 1e9,
         peak=peak,
         weight_peak=weight_peak(gpu, done.weights.precision),

@@ -1,12 +1,15 @@
 """What one forward pass reads and computes for the weights of a model in one format."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import groupby
 
 from service.core.architecture.model import Architecture, FeedForward, Layer, LayerKind
 from service.core.architecture.tensors import TensorClass
+from service.core.catalogued import Model
 from service.core.identity import ByIdentity
+from service.core.weights.derived import FromWeights
+from service.core.weights.formats import Family
 from service.core.weights.table import Weighed, WeightTable
 
 _EXPERTS = (FeedForward.MOE, FeedForward.LATENT_MOE)
@@ -65,14 +68,27 @@ class Work:
 
 def work(table: WeightTable, architecture: Architecture) -> Work:
     """The work of one forward pass; the table is summed once while it is remembered."""
+    return _work(_sums(table), architecture)
+
+
+def _work(sums: WeightSums, architecture: Architecture) -> Work:
     experts = architecture.experts
+    layers, expert_layers = _layers(architecture)
     return Work(
-        weights=_sums(table),
-        layers=sum(_share(layer) for layer in architecture.layers),
-        expert_layers=sum(_share(layer) for layer in architecture.layers if layer.feed_forward in _EXPERTS),
+        weights=sums,
+        layers=layers,
+        expert_layers=expert_layers,
         experts=experts.count if experts else 0,
         experts_per_token=experts.per_token if experts else 0,
     )
+
+
+def _count(architecture: Architecture) -> tuple[float, float]:
+    layers = sum(_share(layer) for layer in architecture.layers)
+    return layers, sum(_share(layer) for layer in architecture.layers if layer.feed_forward in _EXPERTS)
+
+
+_layers: ByIdentity[Architecture, tuple[float, float]] = ByIdentity(_count)
 
 
 def _share(layer: Layer) -> float:
@@ -82,21 +98,39 @@ def _share(layer: Layer) -> float:
 
 
 def _sum(table: WeightTable) -> WeightSums:
-    kept = [item for item in table.tensors if _is_read(item)]
-    has_output = any(item.tensor.tensor_class is TensorClass.OUTPUT for item in kept)
-    if has_output:
-        kept = [item for item in kept if item.tensor.tensor_class is not TensorClass.EMBEDDING]
-    bytes_by, parameters_by, formats = Counter[bool](), Counter[bool](), Counter[str]()
-    for routed, items in groupby(kept, key=_is_routed):
-        for item in items:
+    output = any(item.tensor.tensor_class is TensorClass.OUTPUT for item in table.tensors if _is_read(item))
+    # Layers that are alike share their tensors, so a tensor is looked at once: experts or not, parameters.
+    kinds: dict[int, tuple[bool, int] | None] = {}
+    bytes_by, parameters_by, encodings = [0, 0], [0, 0], Counter[str]()
+    for item in table.tensors:
+        key = id(item.tensor)
+        if key not in kinds:
+            kinds[key] = (_is_routed(item), item.tensor.parameters) if _is_summed(item, output) else None
+        kind = kinds[key]
+        if kind is not None:
+            routed, parameters = kind
             bytes_by[routed] += item.bytes
-            parameters_by[routed] += item.tensor.parameters
-            formats[_precision(item.encoding)] += item.bytes
-    precision = formats.most_common(1)[0][0] if formats else "fp16"
-    return WeightSums(bytes_by[False], bytes_by[True], parameters_by[False], parameters_by[True], precision)
+            parameters_by[routed] += parameters
+            encodings[item.encoding] += item.bytes
+    (fixed, experts), (fixed_parameters, expert_parameters) = bytes_by, parameters_by
+    return WeightSums(fixed, experts, fixed_parameters, expert_parameters, _most(encodings))
+
+
+def _most(encodings: Mapping[str, int]) -> str:
+    """The number format of most bytes."""
+    formats = Counter[str]()
+    for encoding, size in encodings.items():
+        formats[_precision(encoding)] += size
+    return formats.most_common(1)[0][0] if formats else "fp16"
 
 
 _sums: ByIdentity[WeightTable, WeightSums] = ByIdentity(_sum)
+_works: FromWeights[Work] = FromWeights(lambda model, table: _work(_sums(table), model.architecture))
+
+
+def work_of(model: Model, quantization: str, family: Family | None) -> Work:
+    """The work of a model in a format; of catalog models it is kept without their weight tables."""
+    return _works(model, quantization, family=family)
 
 
 def _is_read(item: Weighed) -> bool:
@@ -104,6 +138,11 @@ def _is_read(item: Weighed) -> bool:
         TensorClass.LOOKUP_TABLE,
         TensorClass.VISION,
     )
+
+
+def _is_summed(item: Weighed, output: bool) -> bool:
+    """Whether a step reads the tensor; an embedding only where no output matrix stands beside it."""
+    return _is_read(item) and not (output and item.tensor.tensor_class is TensorClass.EMBEDDING)
 
 
 def _is_routed(item: Weighed) -> bool:

@@ -33,10 +33,17 @@ def weigh_gguf(
         if tensor.in_gguf and (unused_kv or not _unused_kv(tensor))
     ]
     types = _types(architecture, recipe, placed, len(layers))
-    return tuple(
-        Weighed(tensor, layer, _bytes(chosen, tensor.shape), chosen.label)
-        for (layer, tensor), chosen in zip(placed, types, strict=True)
-    )
+    return tuple(_weighed(placed, types))
+
+
+def _weighed(placed: list[Placed], types: Iterator[GgmlType]) -> Iterator[Weighed]:
+    """Each tensor with its bytes; layers that are alike share their tensors, mostly in the same type."""
+    known: dict[int, tuple[GgmlType, int, str]] = {}
+    for (layer, tensor), chosen in zip(placed, types, strict=True):
+        found = known.get(id(tensor))
+        if found is None or found[0] is not chosen:
+            found = known[id(tensor)] = (chosen, _bytes(chosen, tensor.shape), chosen.label)
+        yield Weighed(tensor, layer, found[1], found[2])
 
 
 def _types(architecture: Architecture, recipe: str, placed: list[Placed], layers: int) -> Iterator[GgmlType]:

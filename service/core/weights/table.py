@@ -16,7 +16,7 @@ class Weighed:
     encoding: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class WeightTable:
     """All tensors that an engine loads, with their bytes.
 

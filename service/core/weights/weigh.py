@@ -83,8 +83,13 @@ def _weigh(
     return table
 
 
-_catalogued = lru_cache(maxsize=512)(_weigh)
+_catalogued = lru_cache(maxsize=384)(_weigh)
 _described = lru_cache(maxsize=16)(_weigh)  # one request asks for a table many times, the next for another
+
+
+def forget_catalogued() -> None:
+    """Let go of the tables of all catalog models, of which a new catalog has none."""
+    _catalogued.cache_clear()
 
 
 def weigh_architecture(
@@ -151,15 +156,19 @@ def _evidence(chosen: Format, architecture: Architecture) -> Evidence:
 
 def _weigh_checkpoint(architecture: Architecture, encode: Encoder, *, mtp: bool) -> tuple[Weighed, ...]:
     layers = (*architecture.layers, *(architecture.mtp if mtp else ()))
+    alike: dict[int, list[tuple[Tensor, int, str]]] = {}  # layers that are alike share their tensors
 
     def every() -> Iterator[Weighed]:
         for tensor in architecture.outer:
             if tensor.in_checkpoint:
                 yield _weighed(tensor, None, encode)
         for index, layer in enumerate(layers):
-            for tensor in layer.tensors:
-                if tensor.in_checkpoint:
-                    yield _weighed(tensor, index, encode)
+            own = alike.get(id(layer.tensors))
+            if own is None:
+                first = (_weighed(tensor, None, encode) for tensor in layer.tensors if tensor.in_checkpoint)
+                own = alike[id(layer.tensors)] = [(w.tensor, w.bytes, w.encoding) for w in first]
+            for tensor, size, encoding in own:
+                yield Weighed(tensor, index, size, encoding)
 
     return tuple(every())
 

@@ -6,8 +6,11 @@ from service.i18n.marking import mark
 
 COST_CODES: Mapping[str, str] = {
     "price_undated": mark("The price is undated; it was seen about %(period)s."),
-    "price_stale": mark("The price is %(days)s days old and may have changed since."),
+    "price_stale": mark(
+        "The price was %(days)s days old when the catalog was compiled and may have changed since."
+    ),
     "price_low_confidence": mark("The source of the price is not dependable."),
+    "price_by_operator": mark("The operator of this service provided the price."),
     "price_spot": mark("This is a spot price: the hardware can be withdrawn at any time."),
     "price_reserved": mark("The price holds only for a long-term reservation."),
     "several_machines": mark(

@@ -60,6 +60,10 @@ REASON_CODES: Mapping[str, str] = {
 
 WARNING_CODES: Mapping[str, str] = {
     "engine_support_unknown": mark("It is not known whether %(engine)s supports %(model)s."),
+    "engine_is_port": mark(
+        "On %(gpu)s, %(engine)s runs only as a fork, plug-in or vendor build beside its own releases, "
+        "or nobody has verified that it does; memory and speed may differ there."
+    ),
     "engine_version_needed": mark("%(engine)s supports this model from version %(since)s."),
     "engine_not_modelled": mark(
         "The memory planning of %(engine)s is not modelled yet; the figures are those of a related engine "
@@ -123,6 +127,12 @@ WARNING_CODES: Mapping[str, str] = {
     ),
     "model_facts_derived": mark(
         "Some facts about %(model)s are derived from its published files, not verified."
+    ),
+    "model_by_operator": mark(
+        "The facts about %(model)s were provided by the operator of this service, not by its own catalog."
+    ),
+    "gpu_by_operator": mark(
+        "The facts about %(gpu)s were provided by the operator of this service, not by its own catalog."
     ),
     "architecture_generic": mark(
         "There are no rules for the architecture %(architecture)s; the config was read by the usual names of "

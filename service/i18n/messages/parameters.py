@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from service.errors import ParameterError
 from service.i18n.marking import mark
 from service.i18n.messages.sentence import MOST_CHOICES, localized, say
+from service.i18n.messages.submissions import SUBMISSION_CODES
 from service.i18n.voice import Voice
 
 PARAMETER_CODES: Mapping[str, str] = {
@@ -19,7 +20,10 @@ PARAMETER_CODES: Mapping[str, str] = {
     "not_an_object": mark("“%(parameter)s” must be a JSON object."),
     "not_gguf": mark("“%(parameter)s” is not the beginning of a GGUF file of version 2 or 3."),
     "empty": mark("“%(parameter)s” must not be empty."),
-    "too_long": mark("“%(parameter)s” is too long."),
+    "too_long": mark("“%(parameter)s” may have at most %(maximum)s characters."),
+    "too_many_items": mark("“%(parameter)s” may have at most %(maximum)s entries."),
+    "too_many_values": mark("“%(parameter)s” may hold at most %(maximum)s values in all."),
+    "too_deep": mark("“%(parameter)s” may be nested at most %(maximum)s levels deep."),
     "malformed": mark("“%(parameter)s” does not have the expected form."),
     "out_of_range": mark("“%(parameter)s” must be between %(minimum)s and %(maximum)s."),
     "not_allowed": mark("“%(parameter)s” does not have a permitted value."),
@@ -52,6 +56,7 @@ PARAMETER_CODES: Mapping[str, str] = {
         "“%(parameter)s” with at most %(at_once)s entries each."
     ),
     "exceeds_limit": mark("“%(parameter)s” may be at most %(maximum)s."),
+    **SUBMISSION_CODES,
 }
 _ALLOWED = mark("Permitted: %(allowed)s.")
 _VALID = mark("Valid values: %(valid)s.")
@@ -59,6 +64,7 @@ _SUGGESTION = mark("Did you mean “%(suggestion)s”?")
 # Codes whose `allowed` is a pair of limits, or whose sentence already names what is permitted.
 _SAYS_ALL = frozenset(
     {"out_of_range", "exceeds_context", "exceeds_limit", "not_an_integer", "not_a_number", "not_a_boolean"}
+    | {"unknown_name", "no_speed"}
 )
 
 

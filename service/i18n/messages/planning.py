@@ -6,14 +6,13 @@ from service.i18n.marking import mark
 
 PLAN_CODES: Mapping[str, str] = {
     "plan_cheapest_rent": mark(
-        "The lowest dependable rent of all options with four or more bits: "
-        "%(usd_per_hour)s US dollars per hour."
+        "The lowest dependable rent of all options with four or more bits: %(usd_per_hour)s per hour."
     ),
     "plan_cheapest_purchase": mark(
-        "The lowest known purchase price of all options with four or more bits: %(usd)s US dollars."
+        "The lowest known purchase price of all options with four or more bits: %(usd)s."
     ),
     "plan_cheapest_purchase_used": mark(
-        "The lowest known purchase price of all options with four or more bits: %(usd)s US dollars, used."
+        "The lowest known purchase price of all options with four or more bits: %(usd)s, used."
     ),
     "plan_fastest": mark("The fastest option: about %(rate)s tokens per second in one sequence."),
     "plan_as_published": mark("The weights stay as they were published."),
@@ -43,7 +42,7 @@ PLAN_CODES: Mapping[str, str] = {
     ),
     "plan_parameters_refused": mark("%(engine)s on %(gpu)s does not take these parameters: %(fields)s."),
     "plan_too_dear": mark(
-        "It costs %(usd_per_hour)s US dollars per hour, more than the %(most)s that were allowed."
+        "It costs %(usd_per_hour)s per hour, more than the %(most_usd)s that were allowed."
     ),
     "plan_too_slow": mark(
         "One sequence decodes about %(rate)s tokens per second, fewer than the %(least)s that were demanded."
@@ -53,6 +52,10 @@ PLAN_CODES: Mapping[str, str] = {
     ),
     "plan_purchase_price_old": mark(
         "The purchase price dates from %(period)s; it may have changed since and is not compared."
+    ),
+    "plan_value_indicative": mark(
+        "No option with a current price has a speed that benchmarks of its class support; "
+        "this value rests on an indicative speed."
     ),
     "plan_speed_unknown": mark("Its speed is not known, so it cannot be held to a demand on speed."),
     "plan_first_token_unknown": mark(

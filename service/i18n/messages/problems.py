@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from service.i18n.marking import mark
+from service.i18n.messages.refusals import REFUSALS
 from service.i18n.messages.sentence import say
 from service.i18n.voice import Voice
 
@@ -59,6 +60,10 @@ PROBLEMS: Mapping[str, tuple[str, str]] = {
         mark("Too many requests"),
         mark("There were too many requests; try again after the time given in “Retry-After”."),
     ),
+    "headers-too-large": (
+        mark("Request headers too large"),
+        mark("The request has more or longer headers than the service accepts."),
+    ),
     "internal-error": (
         mark("Internal error"),
         mark("The service failed to answer. The request ID helps to find the cause."),
@@ -67,8 +72,12 @@ PROBLEMS: Mapping[str, tuple[str, str]] = {
         mark("Service unavailable"),
         mark("The service cannot answer at the moment; please try again later."),
     ),
+    **REFUSALS,
 }
 _LIMIT = mark("The limit is %(limit_bytes)s bytes.")
+_RATE = mark(
+    "The limit is %(limit_requests)s requests in %(limit_seconds)s seconds; heavy ones count several times."
+)
 _MISSING = mark("These fields are missing or unusable: %(missing)s.")
 _SUGGESTIONS = mark("Did you mean %(suggestions)s?")
 
@@ -77,8 +86,8 @@ def problem_text(voice: Voice, problem_type: str, /, **values: object) -> tuple[
     """Title and detail of a problem.
 
     values: what the detail names (`name`, `architecture`), and what adds a sentence when it is there:
-    `suggestions` (ids), `missing` (field names), `limit_bytes`. An unregistered type reads as an internal
-    error.
+    `suggestions` (ids), `missing` (field names), `limit_bytes`, `limit_requests` with `limit_seconds`. An
+    unregistered type reads as an internal error.
     """
     title, detail = PROBLEMS.get(problem_type, PROBLEMS["internal-error"])
     return voice.text(title), voice.paragraph([say(voice, detail, values), *_additions(voice, values)])
@@ -89,6 +98,10 @@ def _additions(voice: Voice, values: Mapping[str, object]) -> list[str]:
     limit = values.get("limit_bytes")
     if isinstance(limit, int):
         sentences.append(voice.text(_LIMIT, limit_bytes=voice.integer(limit)))
+    requests, seconds = values.get("limit_requests"), values.get("limit_seconds")
+    if isinstance(requests, int) and isinstance(seconds, int):
+        limits = {"limit_requests": voice.integer(requests), "limit_seconds": voice.integer(seconds)}
+        sentences.append(voice.text(_RATE, **limits))
     if missing := _names(values.get("missing")):
         sentences.append(voice.text(_MISSING, missing=voice.list(missing)))
     if suggestions := _names(values.get("suggestions")):

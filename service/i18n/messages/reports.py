@@ -17,6 +17,9 @@ COMMAND_CODES: Mapping[str, str] = {
         "The published 16-bit checkpoint is quantized to %(format)s while it is loaded; the size can "
         "differ slightly from a checkpoint published in this format."
     ),
+    "no_published_weights": mark(
+        "No repository is known with weights of this model in a format that %(engine)s loads."
+    ),
     "checkpoint_repository_unknown": mark(
         "No repository with a checkpoint in the format %(format)s is known, so a path stands in its place."
     ),
@@ -72,7 +75,7 @@ DIAGNOSIS_CODES: Mapping[str, str] = {
         "The format %(to)s instead of %(now)s, the largest one that %(engine)s can hold here."
     ),
     "smaller_kv_type_fits": mark("The KV cache type %(to)s instead of %(now)s."),
-    "more_gpus_fit": mark("%(to)s instead of %(now)s GPUs of this kind."),
+    "more_gpus_fit": mark("%(to)s GPUs of this kind instead of %(now)s."),
     "larger_gpu_fits": mark("The same number of %(to)s instead of %(now)s."),
 }
 FAQ_CODES: Mapping[str, str] = {

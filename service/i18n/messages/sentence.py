@@ -24,7 +24,7 @@ def say(voice: Voice, msgid: str, values: Mapping[str, object]) -> str:
 
 
 def localized(voice: Voice, name: str, value: object) -> str:
-    """One value as text: `*_bytes` and `*_gib` in GiB, `percent` in percent, else by its type."""
+    """One value as text: `*_bytes` and `*_gib` in GiB, `percent` in percent, `usd` as money, else by type."""
     if value is None:
         return ABSENT
     if isinstance(value, Enum):
@@ -45,6 +45,8 @@ def localized(voice: Voice, name: str, value: object) -> str:
 def _number(voice: Voice, name: str, value: int | float) -> str:
     if name in _BYTES or name.endswith("_bytes"):
         return voice.gib(int(value))
+    if "usd" in name.split("_"):
+        return voice.money(value)
     if name.endswith("_gib"):
         return voice.gib(int(value * GIB))
     if name.startswith("parameters_"):

@@ -17,7 +17,7 @@ SPEED_CODES: Mapping[str, str] = {
     ),
     "prefill_with_offload": mark(
         "With weights in system RAM, processing a prompt depends on how they are streamed to the GPU; "
-        "no honest figure exists."
+        "no reliable figure can be given."
     ),
     "compute_rate_unknown": mark("The compute rate of %(gpu)s is not known."),
     "speed_indicative": mark(

@@ -225,6 +225,8 @@ TOPICS: Mapping[str, str] = {
     "inputs": mark("Scenario and layers"),
     "fit": mark("Fit per GPU"),
     "limits": mark("Limits"),
+    "speed": mark("Speed"),
+    "cost": mark("Cost"),
 }
 GPU_GROUP = mark("GPU group %(number)s")
 WITH_DETAIL = mark("%(what)s (%(detail)s)")

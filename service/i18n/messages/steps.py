@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from service.i18n.messages.prices import PRICE_KINDS
+from service.i18n.messages.rate_titles import INTERVAL_ENDS, RATE_TITLES
 from service.i18n.messages.sentence import say
 from service.i18n.messages.step_titles import (
     GPU_GROUP,
@@ -22,6 +24,9 @@ _DETAILS: Mapping[str, Mapping[str, str]] = {
     "split": SPLITS,
     "side": SIDES,
     "cache_type": {},
+    "end": INTERVAL_ENDS,
+    "provider": {},
+    "price_kind": PRICE_KINDS,
 }
 _SEPARATOR = " · "
 _NAMED: Mapping[str, Mapping[str, str]] = {"parameter": PARAMETERS, "term": MEMORY_TERMS}
@@ -29,7 +34,7 @@ _NAMED: Mapping[str, Mapping[str, str]] = {"parameter": PARAMETERS, "term": MEMO
 
 def step_text(voice: Voice, code: str, parameters: Mapping[str, object]) -> str:
     """The title of a step; a code without a title reads as the code itself."""
-    msgid = STEP_TITLES.get(code)
+    msgid = STEP_TITLES.get(code) or RATE_TITLES.get(code)
     if msgid is None:
         return code
     values = {name: _shown(voice, name, value) for name, value in parameters.items()}

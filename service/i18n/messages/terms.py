@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from service.i18n.marking import mark
+from service.i18n.marking import mark, mark_plural
 
 MEMORY_TERMS: Mapping[str, str] = {
     "weights": mark("Model weights"),
@@ -93,23 +93,34 @@ PARAMETERS: Mapping[str, str] = {
     "electricity_usd_per_kwh": mark("Electricity price"),
     "hardware_budget_usd": mark("Hardware budget"),
 }
-UNITS: Mapping[str, str] = {
-    "tokens": mark("tokens"),
-    "layers": mark("layers"),
-    "elements": mark("elements"),
-    "heads": mark("heads"),
-    "blocks": mark("blocks"),
-    "gpus": mark("GPUs"),
-    "sequences": mark("sequences"),
-    "ways": mark("ways"),
-    "gib": mark("GiB"),
-    "bytes": mark("bytes"),
-    "percent": mark("percent"),
-    "ratio": mark("ratio"),
-    "hours": mark("hours"),
-    "usd_per_kwh": mark("US dollars per kWh"),
-    "usd": mark("US dollars"),
+# A value with its unit: a pair where the unit's grammar follows the number, else one text.
+UNITS: Mapping[str, str | tuple[str, str]] = {
+    "tokens": mark_plural("%(n)s token", "%(n)s tokens"),
+    "layers": mark_plural("%(n)s layer", "%(n)s layers"),
+    "elements": mark_plural("%(n)s element", "%(n)s elements"),
+    "heads": mark_plural("%(n)s head", "%(n)s heads"),
+    "blocks": mark_plural("%(n)s block", "%(n)s blocks"),
+    "gpus": mark_plural("%(n)s GPU", "%(n)s GPUs"),
+    "sequences": mark_plural("%(n)s sequence", "%(n)s sequences"),
+    "ways": mark("%(n)s-way"),
+    "gib": mark("%(n)s GiB"),
+    "bytes": mark_plural("%(n)s byte", "%(n)s bytes"),
+    "percent": mark("%(n)s%%"),
+    "ratio": mark("%(n)s"),
+    "hours": mark_plural("%(n)s hour", "%(n)s hours"),
+    "months": mark_plural("%(n)s month", "%(n)s months"),
+    "watts": mark("%(n)s W"),
+    "seconds": mark("%(n)s s"),
+    "milliseconds": mark("%(n)s ms"),
+    "microseconds": mark("%(n)s µs"),
+    "tokens_per_second": mark_plural("%(n)s token per second", "%(n)s tokens per second"),
+    "bytes_per_second": mark_plural("%(n)s byte per second", "%(n)s bytes per second"),
+    "operations": mark_plural("%(n)s operation", "%(n)s operations"),
+    "operations_per_second": mark_plural("%(n)s operation per second", "%(n)s operations per second"),
+    "usd_per_kwh": mark_plural("%(n)s US dollar per kWh", "%(n)s US dollars per kWh"),
+    "usd": mark_plural("%(n)s US dollar", "%(n)s US dollars"),
 }
+HOURS_A_DAY = mark_plural("%(n)s hour a day", "%(n)s hours a day")
 YES = mark("yes")
 NO = mark("no")
 NOT_GIVEN = mark("not given")

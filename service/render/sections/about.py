@@ -8,13 +8,11 @@ from service.core.architecture.tensors import TensorClass
 from service.core.catalogued import Model, Support
 from service.core.engines import ENGINES
 from service.core.evidence import Evidence
-from service.core.remarks import remarks_of
+from service.core.remarks import is_derived, remarks_of
 from service.core.sizing import Note, Sizing
 from service.core.weights.weigh import weigh
 from service.render import amounts, layer_groups
 from service.render.about_sentences import sentences as sentences
-
-_VERIFIED = "verified"
 
 
 def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
@@ -44,6 +42,7 @@ def data_of_model(model: Model, _catalog: object) -> dict[str, Any]:
         "support": support,
         "unknown": _unknown(model, support),
         "evidence": model.evidence,
+        "provided_by": str(model.provided_by),
         "warnings": amounts.notes(_warnings(model, native.evidence)),
         "sources": list(model.sources),
         "remark": model.notes,
@@ -94,7 +93,7 @@ def _unknown(model: Model, support: list[dict[str, Any]]) -> list[str]:
 
 
 def _warnings(model: Model, native: Evidence) -> tuple[Note, ...]:
-    derived = model.catalogued and model.evidence != _VERIFIED
+    derived = model.catalogued and is_derived(model)
     return (
         *((Note("model_facts_derived", {"model": model.name}),) if derived else ()),
         *((Note("estimated_native_weights"),) if native is Evidence.ESTIMATE else ()),

@@ -2,7 +2,6 @@
 
 import datetime
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from service.catalog import Catalog
@@ -11,9 +10,10 @@ from service.core.cost.rent import preference
 from service.core.cost.result import Comparison, Offered
 from service.core.sizing import Sizing
 from service.i18n.marking import mark, mark_plural
+from service.i18n.messages.terms import HOURS_A_DAY
 from service.i18n.voice import Voice
 from service.render import costs
-from service.render.environments import money, span
+from service.render.environments import counted, span
 from service.render.speed_of import speed_or_reasons_by
 
 _AS_OF = mark_plural(
@@ -28,7 +28,7 @@ _NONE = mark(
 )
 _BEST = mark(
     "The cheapest current price is %(hourly)s per hour at %(provider)s (%(hardware)s), seen on %(seen)s: "
-    "%(monthly)s a month at %(hours)s hours a day, %(constant)s around the clock."
+    "%(monthly)s a month at %(hours)s, %(constant)s around the clock."
 )
 _NO_CURRENT = mark(
     "All of these prices are old, undated, from a source that is not dependable, or tied to conditions."
@@ -40,10 +40,13 @@ _BREAK_EVEN = mark(
 )
 _NEVER = mark(
     "Buying %(hardware)s never pays off compared with renting the same GPUs "
-    "at %(hours)s hours a day, because the electricity alone costs as much."
+    "at %(hours)s, because the electricity alone costs as much."
 )
 _NO_RENT = mark(
     "No rental offer is known for %(hardware)s, so renting and buying the same GPUs cannot be compared."
+)
+_NO_POWER = mark(
+    "The power limit of %(hardware)s is not known, so renting and buying the same GPUs cannot be compared."
 )
 _NO_PRICE = mark("No purchase price is known for %(hardware)s; state a hardware budget to compare.")
 _DOES_NOT_RUN = mark(
@@ -51,7 +54,7 @@ _DOES_NOT_RUN = mark(
 )
 _POWER = mark(
     "At full load, %(hardware)s with host and cooling draw an estimated %(watts)s W; "
-    "at %(tariff)s per kWh and %(hours)s hours a day that is %(monthly)s a month."
+    "at %(tariff)s per kWh and %(hours)s that is %(monthly)s a month."
 )
 
 
@@ -94,13 +97,13 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
 def _best(data: Mapping[str, Any], best: Mapping[str, Any], voice: Voice) -> str:
     return voice.text(
         _BEST,
-        hourly=money(voice, best["usd_per_hour"]),
+        hourly=voice.money(best["usd_per_hour"]),
         provider=best["provider"],
         hardware=_hardware(best),
         seen=voice.date(datetime.date.fromisoformat(best["as_of"])),
-        monthly=money(voice, best["usd_per_month"]),
-        hours=voice.plain(data["hours_per_day"]),
-        constant=money(voice, best["usd_per_month_always_on"]),
+        monthly=voice.money(best["usd_per_month"]),
+        hours=counted(voice, HOURS_A_DAY, data["hours_per_day"]),
+        constant=voice.money(best["usd_per_month_always_on"]),
     )
 
 
@@ -116,9 +119,9 @@ def _own(data: Mapping[str, Any], voice: Voice) -> list[str]:
                 _POWER,
                 hardware=_hardware(own),
                 watts=voice.integer(electricity["power"]["watts"]),
-                tariff=money(voice, electricity["usd_per_kwh"]),
-                hours=voice.plain(electricity["hours_per_day"]),
-                monthly=money(voice, electricity["usd_per_month"]),
+                tariff=voice.money(electricity["usd_per_kwh"]),
+                hours=counted(voice, HOURS_A_DAY, electricity["hours_per_day"]),
+                monthly=voice.money(electricity["usd_per_month"]),
             )
         )
     return [*said, _balance(data, own, voice)]
@@ -131,15 +134,17 @@ def _balance(data: Mapping[str, Any], own: Mapping[str, Any], voice: Voice) -> s
     if not own["purchase"]:
         return voice.text(_NO_PRICE, hardware=hardware)
     bought = own["purchase"][0]
+    if bought["break_even"] == "unknown":
+        return voice.text(_NO_POWER, hardware=hardware)
     months, constant = bought["break_even_months"], bought["break_even_months_always_on"]
     if months is None or constant is None:
-        return voice.text(_NEVER, hardware=hardware, hours=voice.plain(data["hours_per_day"]))
+        return voice.text(_NEVER, hardware=hardware, hours=counted(voice, HOURS_A_DAY, data["hours_per_day"]))
     return voice.text(
         _BREAK_EVEN,
         hardware=hardware,
-        price=span(partial(money, voice), bought["usd"]),
+        price=span(voice.money, bought["usd"]),
         months=span(lambda value: voice.number(value, 1), months),
-        hourly=money(voice, rent["usd_per_hour"]),
+        hourly=voice.money(rent["usd_per_hour"]),
         provider=rent["provider"],
         constant=span(lambda value: voice.number(value, 1), constant),
     )

@@ -74,10 +74,10 @@ def _row(outcome: Outcome, reasons: tuple[Note, ...], *, own: bool) -> dict[str,
         "quantization": scenario.quantization,
         "selected": own,
         "verdict": str(outcome.verdict),
-        "prepare": [_command(command) for command in found.prepare] if found else [],
-        "serve": [_command(command) for command in found.serve] if found else None,
-        "check": _command(found.check) if found and found.check else None,
-        "notes": amounts.notes((*_version(scenario), *found.notes)) if found else [],
+        "prepare": [command_data(command) for command in found.prepare] if found else [],
+        "serve": [command_data(command) for command in found.serve] if found else None,
+        "check": command_data(found.check) if found and found.check else None,
+        "notes": amounts.notes((*version_notes(scenario), *found.notes)) if found else [],
         "reasons": amounts.notes(withheld),
     }
 
@@ -94,12 +94,14 @@ def _withheld(outcome: Outcome, reasons: tuple[Note, ...]) -> tuple[Note, ...]:
     return ()
 
 
-def _version(scenario: Scenario) -> tuple[Note, ...]:
+def version_notes(scenario: Scenario) -> tuple[Note, ...]:
+    """The version from which the engine runs the model, where that is known."""
     support = scenario.model.support.get(scenario.engine)
     if support is None or not support.since:
         return ()
     return (Note("engine_version_needed", {"engine": scenario.engine, "since": support.since}),)
 
 
-def _command(command: Command) -> dict[str, Any]:
+def command_data(command: Command) -> dict[str, Any]:
+    """A command as JSON: as it is typed, and the words that the program receives."""
     return {"text": command.text, "words": list(command.words), "environment": dict(command.environment)}

@@ -8,7 +8,7 @@ from service.core.sizing import Note, Sizing, Verdict
 from service.i18n.messages import note_text
 from service.i18n.voice import Voice
 from service.render import amounts
-from service.render.changes import RUNS, nearest
+from service.render.changes import RUNS, Change, nearest
 
 # What a change is called where the scenario does not fit as it is.
 _CHANGES = {
@@ -25,7 +25,7 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
     """The terms of the fullest GPU, what decides, and the nearest values that fit."""
     assert isinstance(catalog, Catalog)
     scenario, judged = sizing.scenario, sizing.verdict in (*RUNS, Verdict.DOES_NOT_FIT)
-    changes = [change.entry() for change in nearest(sizing, catalog)] if judged else []
+    changes = [_entry(change, sizing) for change in nearest(sizing, catalog)] if judged else []
     return {
         "model": amounts.model(sizing),
         "gpu": amounts.gpu(sizing),
@@ -54,12 +54,15 @@ def _findings(sizing: Sizing, changes: list[dict[str, Any]]) -> tuple[Note, ...]
         return tuple(found)
     if not changes:
         return (*found, Note("no_single_change"))
-    values = {"engine": sizing.scenario.engine}
-    named = (
-        Note(_CHANGES[change["parameter"]], {**values, "now": change["now"], "to": change["to"]})
-        for change in changes
-    )
+    named = (Note(**change["says"]) for change in changes)
     return (*found, Note("single_changes"), *named)
+
+
+def _entry(change: Change, sizing: Sizing) -> dict[str, Any]:
+    """The change, and what it is called where the scenario does not fit as it is."""
+    values = {"engine": sizing.scenario.engine, "now": change.now, "to": change.to}
+    said = None if sizing.verdict in RUNS else {"code": _CHANGES[change.parameter], "parameters": values}
+    return {**change.entry(), "says": said}
 
 
 def _decides(sizing: Sizing, usable: int) -> Note:

@@ -27,7 +27,7 @@ _BASIS = mark(
     "tokens (a prompt of %(prompt)s tokens, %(output)s of output), with the interval that holds eight of "
     "ten measurements."
 )
-_SUM = mark("Of %(total)s GPUs, %(single)s hold it alone and %(several)s need more than one.")
+_SUM = mark("Of %(total)s GPUs: %(single)s with room for it alone, %(several)s only when several share it.")
 _NOT_MEASURED = mark("These are estimates by one formula; real measurements stand in a section of their own.")
 _BEST = mark("The fastest alone is %(gpu)s with about %(rate)s tokens per second.")
 

@@ -76,6 +76,7 @@ def _row(scenario: Scenario, gpu: Gpu) -> dict[str, Any] | None:
     return {
         "gpu": gpu.id,
         "name": gpu.name,
+        "provided_by": str(gpu.provided_by),
         "memory": amounts.maybe_amount(gpu.memory_bytes),
         "verdict": str(found.verdict),
         "per_gpu_total": amounts.amount(needed),

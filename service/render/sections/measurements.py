@@ -22,8 +22,8 @@ _COUNT_HERE = mark_plural(
 _NONE = mark("No real measurement of %(model)s is known.")
 _NONE_HERE = mark("No real measurement of %(model)s on %(gpu)s is known.")
 _RULE = mark(
-    "Each row is one measurement as it was published; a row that leaves out a field, or against which "
-    "something else speaks, is marked and kept out of comparisons."
+    "Each row is one measurement as it was published; a row with a missing field, or with "
+    "another flaw, is marked and kept out of comparisons."
 )
 _COMPARED = mark_plural("One of them can be compared.", "%(n)s of them can be compared.")
 _NONE_COMPARED = mark("None of them can be compared.")

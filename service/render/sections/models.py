@@ -93,6 +93,7 @@ def _row(scenario: Scenario, model: Model, formats: Sequence[str]) -> dict[str, 
     return {
         "model": model.id,
         "name": model.name,
+        "provided_by": str(model.provided_by),
         "parameters_total": model.parameters_total,
         "parameters_active": model.parameters_active,
         "quantization": found.scenario.quantization,

@@ -1,8 +1,9 @@
-"""The model in every format that an engine loads: weights, total memory, and whether it fits."""
+"""The model in every format that an engine loads: weights, memory, speed, and the GPU that it takes."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from service.catalog import Catalog
 from service.core.engines import ENGINES
 from service.core.scenario import Scenario
 from service.core.sizing import Sizing
@@ -12,28 +13,36 @@ from service.i18n.marking import mark
 from service.i18n.messages.terms import ENGINES as ENGINE_NAMES
 from service.i18n.voice import Voice
 from service.render import amounts
+from service.render.changes import smallest_gpu
+from service.render.speed_of import speed_by
+from service.render.speeds import block
 from service.render.what_if import Outcome, in_format, in_format_elsewhere
 
 _SAME_QUESTION = mark(
     "Each format is sized for the same context and number of sequences; "
     "formats that %(engine)s does not load are sized with the engine named beside them."
 )
+_SPEEDS = mark(
+    "Speeds are estimates for one sequence and only given where the format fits; "
+    "the smallest GPU is that of least memory which runs the format, in the same number."
+)
 _LARGEST = mark("The largest format that fits here is %(quantization)s with %(engine)s.")
 _NONE_FITS = mark("None of the formats fits here.")
 ESTIMATED = mark("Sizes marked as an estimate have neither a quantization recipe nor a published file.")
 
 
-def data(sizing: Sizing, _catalog: object) -> dict[str, Any]:
+def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
     """One row for each format, largest weights first."""
+    assert isinstance(catalog, Catalog)
     scenario = sizing.scenario
     rows = []
     for quantization in sorted({name for engine in ENGINES.values() for name in engine.formats}):
         if quantization == scenario.quantization:
-            rows.append(_row(Outcome.of(sizing), selected=True))
+            rows.append(_row(Outcome.of(sizing), catalog, selected=True))
             continue
         found = in_format(scenario, quantization) or in_format_elsewhere(scenario, quantization)
         if found is not None:
-            rows.append(_row(found, selected=False))
+            rows.append(_row(found, catalog, selected=False))
     rows.sort(key=lambda row: (-row["weights"]["bytes"], row["quantization"]))
     return {
         "engine": scenario.engine,
@@ -57,13 +66,15 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
         said.append(
             voice.text(_LARGEST, quantization=largest["quantization"], engine=_named(largest["engine"]))
         )
+    said.append(voice.text(_SPEEDS))
     if any(row["estimated"] for row in rows):
         said.append(voice.text(ESTIMATED))
     return said
 
 
-def _row(outcome: Outcome, *, selected: bool) -> dict[str, Any]:
+def _row(outcome: Outcome, catalog: Catalog, *, selected: bool) -> dict[str, Any]:
     scenario = outcome.scenario
+    speed = speed_by(catalog)(outcome.sizing())
     table = weigh(scenario.model, scenario.quantization, family=_family(scenario))
     return {
         "quantization": scenario.quantization,
@@ -77,8 +88,21 @@ def _row(outcome: Outcome, *, selected: bool) -> dict[str, Any]:
         "total": amounts.amount(outcome.plan.total.total),
         "per_gpu_total": amounts.amount(outcome.plan.fullest.total),
         "verdict": str(outcome.verdict),
+        "speed": None if speed is None else block(speed)["per_sequence"],
+        "indicative": None if speed is None else speed.decode_basis.indicative,
+        "smallest_gpu": _smallest_gpu(outcome, catalog),
         "selected": selected,
     }
+
+
+def _smallest_gpu(outcome: Outcome, catalog: Catalog) -> dict[str, Any] | None:
+    """The accelerator with the least memory that holds the format, in the same number."""
+    weights = outcome.plan.fullest.weights
+    found = smallest_gpu(outcome.scenario, catalog.gpus.values(), least_bytes=weights)
+    if found is None:
+        return None
+    gpu = found.scenario.gpu
+    return {"id": gpu.id, "name": gpu.name, "memory": amounts.maybe_amount(gpu.memory_bytes)}
 
 
 def _named(engine: str) -> str:

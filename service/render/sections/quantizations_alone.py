@@ -16,7 +16,7 @@ from service.render import amounts
 from service.render.alone import doubts, subject
 from service.render.sections.quantizations import ESTIMATED
 
-_SIZES = mark("Each format with the engine that is asked for it first, largest weights first.")
+_SIZES = mark("Each format with the engine that is tried first for it; the largest weights come first.")
 _TOTALS = mark(
     "Totals are for one sequence of %(context)s tokens with %(engine)s on a single GPU; "
     "formats of other engines need an accelerator to be sized."

@@ -15,11 +15,10 @@ from service.i18n.marking import mark, mark_plural
 from service.i18n.messages.terms import ENGINES as ENGINE_NAMES
 from service.i18n.voice import Voice
 from service.render import amounts, plans
-from service.render.changes import nearest
+from service.render.changes import upgrades
 from service.render.speed_of import speed_or_reasons_by
 from service.render.what_if import Outcome, changed, in_format, request_of
 
-_RUNS = (Verdict.FITS, Verdict.TIGHT)
 # What belongs to the caller's own machine, and what only a machine that is too small needs.
 _OF_THE_MACHINE = frozenset(
     {"gpu_count", "engine", "quantization", "backend", "platform", "system_memory_gib", *DEGREES}
@@ -36,6 +35,8 @@ _NO_SINGLE = mark("No single GPU with memory of its own holds it.")
 _NO_UNIFIED = mark("No machine with unified memory holds it.")
 _COUNT = mark("It would fit on %(count)s × %(gpu)s.")
 _GPU = mark("The smallest GPU that runs it in the same number is %(gpu)s.")
+_COUNT_ROOM = mark("With headroom it would fit on %(count)s × %(gpu)s.")
+_GPU_ROOM = mark("The smallest GPU that holds it with headroom in the same number is %(gpu)s.")
 _SAVED = mark("Of the smaller KV cache types and formats, the largest saving is %(saved)s (%(name)s).")
 
 
@@ -59,7 +60,7 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
         "rows": [{"pick": name, **row} for name, row in plans.picks(found).items() if row is not None],
         "kv_cache_types": list(_kv_types(sizing)),
         "formats": list(_formats(sizing)),
-        "upgrades": [] if sizing.verdict in _RUNS else list(_upgrades(sizing, catalog)),
+        "upgrades": [change.entry() for change in upgrades(sizing, catalog)],
         "as_of": catalog.costs.as_of,
     }
 
@@ -81,17 +82,21 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
     else:
         said += [voice.text(_NO_SINGLE)] * ("best_single_gpu" not in picked)
         said += [voice.text(_NO_UNIFIED)] * ("unified_memory" not in picked)
-    for upgrade in data["upgrades"]:
-        if upgrade["parameter"] == "gpu_count":
-            count = voice.integer(upgrade["to"])
-            said.append(voice.text(_COUNT, count=count, gpu=data["gpu"]["name"]))
-        else:
-            said.append(voice.text(_GPU, gpu=upgrade["to"]))
+    said += [_upgrade(upgrade, data, voice) for upgrade in data["upgrades"]]
     smaller = [*data["kv_cache_types"], *data["formats"]]
     if smaller:
         best = max(smaller, key=lambda row: row["saved"]["bytes"])
         said.append(voice.text(_SAVED, saved=voice.gib(best["saved"]["bytes"]), name=best["name"]))
     return said
+
+
+def _upgrade(upgrade: Mapping[str, Any], data: Mapping[str, Any], voice: Voice) -> str:
+    """Where it would run, or have headroom where it already runs tightly."""
+    tight = data["verdict"] == Verdict.TIGHT
+    if upgrade["parameter"] == "gpu_count":
+        count, gpu = voice.integer(upgrade["to"]), data["gpu"]["name"]
+        return voice.text(_COUNT_ROOM if tight else _COUNT, count=count, gpu=gpu)
+    return voice.text(_GPU_ROOM if tight else _GPU, gpu=upgrade["to"])
 
 
 def values_of(scenario: Scenario) -> dict[str, Any]:
@@ -132,10 +137,3 @@ def _saving(sizing: Sizing, name: str, outcome: Outcome | None) -> Iterator[dict
             "total": amounts.amount(total),
             "verdict": str(outcome.verdict),
         }
-
-
-def _upgrades(sizing: Sizing, catalog: Catalog) -> Iterator[dict[str, Any]]:
-    """More of the same GPUs, or the smallest other one, at which the scenario runs."""
-    for change in nearest(sizing, catalog):
-        if change.parameter in ("gpu_count", "gpu"):
-            yield change.entry()

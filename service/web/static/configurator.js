@@ -3,6 +3,7 @@
 import { Problem, data, places, section, show } from "./fragments.js";
 import { limitToEngine, markFields, pageQuery, queryOf } from "./scenario.js";
 import { Simulator } from "./simulator.js";
+import { Suggestions } from "./suggestions.js";
 import { fill } from "./texts.js";
 
 const PAUSE = 250; // ms without a keystroke before an answer is asked for
@@ -23,7 +24,11 @@ class Pane {
     this.problem = root.querySelector(".web-problem");
     this.slots = root.querySelector(".web-slots");
     this.simulator = new Simulator(root.querySelector(".web-simulator"), texts, document.documentElement.lang);
-    this.form.addEventListener("input", () => this.changed());
+    this.suggestions = new Suggestions(root.querySelector(".web-suggestions"), this.form, () => {
+      limitToEngine(this.form);
+      this.refresh();
+    });
+    this.form.addEventListener("input", ({ target }) => this.changed(target));
     limitToEngine(this.form);
   }
 
@@ -35,8 +40,9 @@ class Pane {
     return queryOf(this.form);
   }
 
-  changed() {
+  changed(field) {
     limitToEngine(this.form);
+    if (field.name === "currency") sameCurrency(field.value);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.refresh(), PAUSE);
   }
@@ -70,9 +76,11 @@ class Pane {
       const element = await section(name, query, signal);
       if (!signal.aborted) show(at.get(name), element);
     });
-    const speed = wanted.includes("speed") ? data("speed", query, signal) : undefined;
-    const [found] = await Promise.all([speed, ...rest]);
-    if (!signal.aborted) this.simulator.set(found?.speed);
+    const also = ["speed", "diagnosis"].map((name) => (wanted.includes(name) ? data(name, query, signal) : undefined));
+    const [speed, diagnosis] = await Promise.all([...also, ...rest]);
+    if (signal.aborted) return undefined;
+    this.simulator.set(speed?.speed);
+    this.suggestions.set(diagnosis?.changes);
     return undefined;
   }
 
@@ -96,6 +104,7 @@ class Pane {
     this.status.textContent = "";
     this.slots.replaceChildren();
     this.simulator.set(undefined);
+    this.suggestions.set(undefined);
     this.problem.replaceChildren(...lines);
     this.problem.hidden = false;
     const fields = known ? error.errors.map((fault) => fault.parameter) : [];
@@ -111,6 +120,16 @@ function remember() {
   const at = (language) => `/?${pageQuery(first.query, compared, language)}`;
   history.replaceState(null, "", at(texts.language));
   for (const link of document.querySelectorAll("a[data-language]")) link.href = at(link.dataset.language);
+}
+
+/** Both scenarios show prices in the currency that was chosen last. */
+function sameCurrency(code) {
+  for (const pane of [first, second]) {
+    const field = pane.form.elements.namedItem("currency");
+    if (field.value === code) continue;
+    field.value = code;
+    if (pane.shown) pane.refresh();
+  }
 }
 
 const compare = document.getElementById("compare");

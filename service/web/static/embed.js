@@ -1,6 +1,7 @@
 // <llm-sizing model="…" gpu="…" sections="summary memory" lang="de"></llm-sizing>: report sections on any page.
 // Loaded as a module, so nothing becomes global; the answers come from where this script came from.
 
+import { parsed } from "./assets/web/parsed.js";
 import { watchWide } from "./assets/web/wide.js";
 
 const MESSAGES = "__MESSAGES__"; // by language, filled in by the service
@@ -120,7 +121,7 @@ function made(name, attributes, text = "") {
 async function fragment(path, query, signal) {
   const response = await fetch(new URL(`${path}?${query}`, ORIGIN), { headers: { Accept: "text/html" }, signal });
   if (!response.ok) throw new Refused(await reason(response));
-  return new DOMParser().parseFromString(await response.text(), "text/html").body.firstElementChild;
+  return parsed(await response.text());
 }
 
 async function reason(response) {

@@ -1,5 +1,6 @@
 // Fragments of the report: fetched, parsed, put in their places.
 
+import { parsed } from "./parsed.js";
 import { watchWide } from "./wide.js";
 
 /** A problem document (RFC 9457), or what can be said without one. */
@@ -25,7 +26,7 @@ async function answer(section, query, type, signal) {
 /** One section as an element. Throws Problem. */
 export async function section(name, query, signal) {
   const text = await (await answer(name, query, "text/html", signal)).text();
-  return new DOMParser().parseFromString(text, "text/html").body.firstElementChild;
+  return parsed(text);
 }
 
 /** One section as data. Throws Problem. */

@@ -39,3 +39,14 @@ export function markFields(form, names, problemId) {
     }
   }
 }
+
+/** Set fields of a form by the names of their parameters (null: no longer given); the field of `main`. */
+export function setFields(form, values, main) {
+  for (const [name, value] of Object.entries(values)) {
+    const field = form.elements.namedItem(name);
+    if (!field) continue;
+    if (value === null && field.type === "hidden") field.remove();
+    else field.value = value ?? "";
+  }
+  return form.elements.namedItem(main);
+}

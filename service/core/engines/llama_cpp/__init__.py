@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from service.core.architecture.model import Architecture
+from service.core.arrays import Whole
 from service.core.derivation.explained import Explained
 from service.core.derivation.steps import Trace
 from service.core.engines.base import EngineDefaults
@@ -10,8 +11,10 @@ from service.core.engines.broadcast import FillsMemory
 from service.core.engines.llama_cpp.explain import explain
 from service.core.engines.llama_cpp.formats import FORMATS, loads_native
 from service.core.engines.llama_cpp.kv_types import KV_TYPES
-from service.core.engines.llama_cpp.plan import longest, plan
+from service.core.engines.llama_cpp.plan import plan
 from service.core.engines.llama_cpp.pool import DEFAULT_MICRO_BATCH
+from service.core.engines.llama_cpp.sheet import sheet
+from service.core.engines.sheets import Case, Places, Sheet
 from service.core.hardware import Gpu
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Sizing
@@ -55,9 +58,9 @@ class LlamaCpp(FillsMemory):
         """The allocation for a scenario, whatever the GPU holds."""
         return plan(scenario, limits=limits)
 
-    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
-        """The largest context in each of these amounts of memory."""
-        return longest(scenario, offered)
+    def sheet(self, cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
+        """The plan of every row at every context, on every place."""
+        return sheet(cases, contexts, places)
 
     def explain(self, sizing: Sizing, trace: Trace) -> Explained:
         """The steps behind the plan."""

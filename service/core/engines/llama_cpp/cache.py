@@ -5,10 +5,12 @@ from math import ceil
 
 from service.core.architecture.caches import CompressedCache, KeyValueCache, LatentCache, Reach
 from service.core.architecture.model import Architecture, Layer
+from service.core.arrays import smaller
 from service.core.engines.llama_cpp.index import index_bytes, index_bytes_per_token
 from service.core.engines.llama_cpp.kv_types import row_bytes
 from service.core.engines.llama_cpp.layers import counted
 from service.core.engines.llama_cpp.pool import CELL_MULTIPLE, DEFAULT_MICRO_BATCH, Pool, pool
+from service.core.identity import ByIdentity
 from service.core.units import ceil_div, pad
 
 
@@ -39,9 +41,7 @@ def cache_bytes(
         swa_full=swa_full,
     )
     widest = transposed_value_width(architecture, cells)
-    return sum(
-        layer_cache_bytes(layer, cells, widest) * count for layer, count in counted(architecture.layers)
-    )
+    return sum(layer_cache_bytes(layer, cells, widest) * count for layer, count in counted(architecture))
 
 
 def transposed_value_width(architecture: Architecture, pool: Pool) -> int | None:
@@ -94,16 +94,23 @@ def _compressed_bytes(cache: CompressedCache, pool: Pool) -> int:
     """
     row = row_bytes(pool.type_k, cache.latent_dim + cache.rope_dim)
     window = cache.window + pool.micro_batch
-    cells = pool.stream_cells if pool.swa_full else pad(min(pool.stream_cells, window), CELL_MULTIPLE)
+    cells = pool.stream_cells if pool.swa_full else pad(smaller(pool.stream_cells, window), CELL_MULTIPLE)
     if cache.ratio and cache.owner:
-        cells += pad(ceil_div(pool.stream_cells, cache.ratio), CELL_MULTIPLE)
+        cells = cells + pad(ceil_div(pool.stream_cells, cache.ratio), CELL_MULTIPLE)
     return cells * pool.sequences * row
 
 
 def kv_bytes_per_token(architecture: Architecture, type_k: str = "fp16", type_v: str = "fp16") -> int:
     """What each further token of one sequence adds: growing layers and index keys, rounded up to a byte."""
-    growth = (_growth(layer, type_k, type_v) * count for layer, count in counted(architecture.layers))
+    return _grown(architecture, type_k, type_v)
+
+
+def _grow(architecture: Architecture, type_k: str, type_v: str) -> int:
+    growth = (_growth(layer, type_k, type_v) * count for layer, count in counted(architecture))
     return ceil(sum(growth, Fraction(0)))
+
+
+_grown: ByIdentity[Architecture, str, str, int] = ByIdentity(_grow)
 
 
 def _growth(layer: Layer, type_k: str, type_v: str) -> Fraction:
@@ -125,7 +132,7 @@ def window_bytes_per_sequence(architecture: Architecture, pool: Pool) -> int:
     A unified pool shares one reservation; its size is divided by the sequences.
     """
     reserved = 0
-    for layer, count in counted(architecture.layers):
+    for layer, count in counted(architecture):
         match layer.cache:
             case KeyValueCache(reach=Reach.SLIDING | Reach.CHUNKED):
                 reserved += _main_bytes(layer, pool, None) * count

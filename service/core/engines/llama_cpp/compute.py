@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from service.core.architecture.caches import CompressedCache, KeyValueCache, Reach
 from service.core.architecture.model import Architecture, Layer
+from service.core.arrays import floor, larger
 from service.core.engines.llama_cpp.pool import Pool
 from service.core.engines.llama_cpp.stages import Stages, sequence_values, stages
 from service.core.identity import ByIdentity
@@ -44,12 +45,20 @@ def compute_bytes(graph: Graph, pool: Pool, outputs: int, copies: int = 1) -> in
     outputs: tokens that get logits (llama-server: one a sequence and draft token). copies: how often the
     inputs are kept, 4 (GGML_SCHED_MAX_COPIES) where several devices work as a pipeline.
     """
+    return larger(layer_stage_bytes(graph, pool, copies), output_stage_bytes(graph, pool, outputs))
+
+
+def layer_stage_bytes(graph: Graph, pool: Pool, copies: int = 1) -> int:
+    """Bytes while the layers are computed: inputs with their masks, and the widest stage."""
     inputs = _mask_bytes(graph, pool) * copies
     if copies > 1:
-        inputs += copies * _F32 * pool.micro_batch * graph.architecture.hidden_size
-    widest = int(_F32 * pool.micro_batch * values_per_token(graph, pool))
-    tail = _F32 * (outputs * graph.architecture.vocabulary + pool.micro_batch * graph.stages.logits)
-    return max(inputs + widest, tail)
+        inputs = inputs + copies * _F32 * pool.micro_batch * graph.architecture.hidden_size
+    return inputs + floor(_F32 * pool.micro_batch * values_per_token(graph, pool))
+
+
+def output_stage_bytes(graph: Graph, pool: Pool, outputs: int) -> int:
+    """Bytes of the last stage, the logits of `outputs` tokens among them."""
+    return _F32 * (outputs * graph.architecture.vocabulary + pool.micro_batch * graph.stages.logits)
 
 
 def _mask_bytes(graph: Graph, pool: Pool) -> int:
@@ -60,13 +69,13 @@ def _mask_bytes(graph: Graph, pool: Pool) -> int:
 
 def window_mask_cells(graph: Graph, pool: Pool) -> int:
     """Cells of the widest window; a model's own figure for DeepSeek V4 has this mask inside already."""
-    wanted = [0]
+    widest = 0
     for layer in graph.stages.layers:
         window = _window(layer)
         inside = isinstance(layer.cache, CompressedCache) and graph.floats is not None
         if window and (pool.swa_full or not inside):
-            wanted.append(pool.window_cells(window))
-    return max(wanted)
+            widest = larger(widest, pool.window_cells(window))
+    return widest
 
 
 def _window(layer: Layer) -> int | None:
@@ -79,10 +88,10 @@ def _window(layer: Layer) -> int | None:
 def values_per_token(graph: Graph, pool: Pool) -> float:
     """f32 values a token at the widest stage."""
     by_sequence = sequence_values(graph.stages, graph.architecture, pool)
-    values = max(_recorded(graph, pool), by_sequence)
+    values = larger(_recorded(graph, pool), by_sequence)
     if pool.flash_attention:
         return values
-    return max(values, _scores(graph, pool))
+    return larger(values, _scores(graph, pool))
 
 
 def _recorded(graph: Graph, pool: Pool) -> float:
@@ -92,13 +101,15 @@ def _recorded(graph: Graph, pool: Pool) -> float:
         return graph.stages.per_token + per_cell * pool.stream_cells
     if graph.exact:
         return own
-    return max(own + per_cell * (pool.stream_cells - _RECORDED_CELLS), own / 2)
+    return larger(own + per_cell * (pool.stream_cells - _RECORDED_CELLS), own / 2)
 
 
 def _scores(graph: Graph, pool: Pool) -> float:
     """Without flash attention every head holds its scores over all cells, beside queries and outputs."""
     heads = graph.architecture.attention_heads
-    cells = max((_score_cells(layer, pool) for layer in graph.stages.layers), default=0)
+    cells = 0
+    for layer in graph.stages.layers:
+        cells = larger(cells, _score_cells(layer, pool))
     return heads * cells + max(6 * graph.architecture.hidden_size, graph.stages.per_token)
 
 

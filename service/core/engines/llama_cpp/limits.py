@@ -1,9 +1,12 @@
 """The largest context and the most sequences that fit, by bisection of a monotone load."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
+import numpy as np
+
+from service.core.arrays import Whole
 from service.core.engines.llama_cpp.load import Load
 from service.core.engines.llama_cpp.pool import CELL_MULTIPLE, MAX_SEQUENCES, Pool
 from service.core.units import ceil_div
@@ -25,25 +28,38 @@ def reach(
     make_pool: (context of one sequence, sequences) -> pool. The context is a multiple of 256, at most what
     the model was made for; 0 when not even 256 tokens fit. Sequences are at most LLAMA_MAX_SEQ (256).
     """
-    (longest,) = longest_contexts(load, (usable,), make_pool, sequences)
-    most = _most(MAX_SEQUENCES, lambda count: load.fullest(make_pool(context, count)) <= usable)
-    return Reach(longest, most)
-
-
-def longest_contexts(
-    load: Load, amounts: Sequence[int], make_pool: Callable[[int, int], Pool], sequences: int
-) -> list[int]:
-    """The largest context for `sequences` in each of several usable amounts, as `reach` has it."""
     longest = load.architecture.max_context_tokens
+    steps = _most(
+        ceil_div(longest, CELL_MULTIPLE),
+        lambda step: load.fullest(make_pool(step * CELL_MULTIPLE, sequences)) <= usable,
+    )
+    most = _most(MAX_SEQUENCES, lambda count: load.fullest(make_pool(context, count)) <= usable)
+    return Reach(min(steps * CELL_MULTIPLE, longest), most)
 
-    @cache
-    def needed(step: int) -> int:
-        return load.fullest(make_pool(step * CELL_MULTIPLE, sequences))
 
-    def most(usable: int) -> int:
-        return _most(ceil_div(longest, CELL_MULTIPLE), lambda step: needed(step) <= usable)
+@lru_cache(maxsize=64)
+def steps(longest: int) -> Whole:
+    """The contexts that `reach` tries, shortest first."""
+    return CELL_MULTIPLE * np.arange(1, ceil_div(longest, CELL_MULTIPLE) + 1, dtype=np.int64)
 
-    return [min(most(usable) * CELL_MULTIPLE, longest) for usable in amounts]
+
+def contexts_within(needed: Whole, room: Whole, longest: int) -> Whole:
+    """The largest context in each amount, as `reach` has it, from the bytes of every step."""
+    if (needed[1:] >= needed[:-1]).all():
+        most = np.searchsorted(needed, room, side="right")
+    else:
+        most = _most_by_step(needed, room)
+    return np.minimum(most * CELL_MULTIPLE, longest)
+
+
+def _most_by_step(needed: Whole, room: Whole) -> Whole:
+    """`_most` for many amounts at once."""
+    low, high = np.zeros(room.shape, np.int64), np.full(room.shape, len(needed), np.int64)
+    while (low < high).any():
+        middle = (low + high + 1) // 2
+        fits = (needed[middle - 1] <= room) | (low == high)
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
+    return low
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:

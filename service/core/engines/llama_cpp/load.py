@@ -1,12 +1,14 @@
 """What the fullest device holds at a given pool; evaluated many times by the limits, so built to be cheap."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from service.core.architecture.model import Architecture, Layer
+from service.core.arrays import larger
 from service.core.engines.llama_cpp.cache import layer_cache_bytes, transposed_value_width
-from service.core.engines.llama_cpp.compute import Graph, compute_bytes
+from service.core.engines.llama_cpp.compute import Graph, layer_stage_bytes, output_stage_bytes
+from service.core.engines.llama_cpp.layers import Counts, Kinds
 from service.core.engines.llama_cpp.pool import Pool
 from service.core.engines.llama_cpp.split import Device
 from service.core.engines.llama_cpp.state import layer_state_bytes
@@ -15,12 +17,13 @@ from service.core.sizing import Memory
 # GGML_SCHED_MAX_COPIES: inputs in flight when several devices work as a pipeline.
 PIPELINE_COPIES = 4
 
-Counts = tuple[tuple[int, int], ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`count` devices that hold the same: weights in bytes and, for each kind of layer, how many of it."""
+    """`count` devices that hold the same: weights in bytes and, for each kind of layer, how many of it.
+
+    weights: one number, or an array over formats, which the pool's arrays over contexts must broadcast with.
+    """
 
     weights: int
     layers: Counts
@@ -66,13 +69,15 @@ class Load:
 
     def _compute(self, pool: Pool) -> tuple[int, int]:
         """Compute buffers of a device without and with the output layer."""
-        outputs = pool.sequences * (1 + self.drafts)
-        copies = PIPELINE_COPIES if self.pipelined else 1
-        plain = compute_bytes(self.graph, pool, 0, copies) + self.staging
-        final = compute_bytes(self.graph, pool, outputs, copies) + self.staging
+        outputs = output_stage_bytes(self.graph, pool, pool.sequences * (1 + self.drafts))
+        layers = layer_stage_bytes(self.graph, pool, PIPELINE_COPIES if self.pipelined else 1)
+        final = larger(layers, outputs) + self.staging
         if self.drafting:
-            final += compute_bytes(self.graph, pool, outputs)
-        return plain, final
+            own = layer_stage_bytes(self.graph, pool) if self.pipelined else layers
+            final = final + larger(own, outputs)
+        if len(self.groups) == 1:
+            return final, final
+        return larger(layers, output_stage_bytes(self.graph, pool, 0)) + self.staging, final
 
     def host_bytes(self, pool: Pool) -> int:
         """Cache and state of the layers that are on the host."""
@@ -83,12 +88,11 @@ class Load:
         """Bytes of the device that holds most."""
         costs = [cache + state for cache, state in self._costs(pool)]
         plain, final = self._compute(pool)
-        return self.overhead + max(
-            group.weights
-            + sum(costs[kind] * count for kind, count in group.layers)
-            + (final if group.last else plain)
-            for group in self.groups
-        )
+        most = 0
+        for group in self.groups:
+            kept = sum(costs[kind] * count for kind, count in group.layers)
+            most = larger(most, group.weights + kept + (final if group.last else plain))
+        return self.overhead + most
 
     def _costs(self, pool: Pool) -> list[tuple[int, int]]:
         """Cache and state bytes of a layer of each kind."""
@@ -102,14 +106,7 @@ class Load:
         ]
 
 
-def group(devices: Iterable[Device], numbers: Sequence[int]) -> tuple[Group, ...]:
+def group(devices: Iterable[Device], kinds: Kinds) -> tuple[Group, ...]:
     """Devices that hold the same weights and kinds of layers, counted; in the order of the first of each."""
-    counted = Counter(
-        (device.weights, count_kinds(device.layers, numbers), device.last) for device in devices
-    )
+    counted = Counter((device.weights, kinds.among(device.layers), device.last) for device in devices)
     return tuple(Group(*alike, count) for alike, count in counted.items())
-
-
-def count_kinds(layers: Iterable[int], numbers: Sequence[int]) -> Counts:
-    """How many of each kind are among the layers of these indices."""
-    return tuple(sorted(Counter(numbers[index] for index in layers).items()))

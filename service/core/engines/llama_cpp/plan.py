@@ -1,19 +1,18 @@
 """llama.cpp's allocation for a scenario (llama-server, everything reserved at start)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from service.core.architecture.caches import KeyValueCache
-from service.core.architecture.model import Architecture, Layer
 from service.core.engines.base import weight_notes
 from service.core.engines.llama_cpp.cache import kv_bytes_per_token, window_bytes_per_sequence
 from service.core.engines.llama_cpp.compute import graph
 from service.core.engines.llama_cpp.kv_types import fits_blocks
-from service.core.engines.llama_cpp.layers import sort_kinds
-from service.core.engines.llama_cpp.limits import longest_contexts, reach
-from service.core.engines.llama_cpp.load import Load, count_kinds, group
+from service.core.engines.llama_cpp.layers import counted, kinds
+from service.core.engines.llama_cpp.limits import reach
+from service.core.engines.llama_cpp.load import Group, Load, group
 from service.core.engines.llama_cpp.pool import Pool, pool
 from service.core.engines.llama_cpp.shares import Shares, shares
 from service.core.engines.llama_cpp.split import Offload, devices, offload
@@ -59,14 +58,18 @@ def weights(scenario: Scenario) -> WeightTable:
 
     A GGUF wherever the format has one; engines planned like this one may load others.
     """
-    gguf = FORMATS[scenario.quantization].recipe is not None
     return weigh(
         scenario.model,
         scenario.quantization,
         mtp=scenario.speculative_tokens > 0,
         vision=scenario.vision,
-        family=Family.GGUF if gguf else None,
+        family=file_family(scenario.quantization),
     )
+
+
+def file_family(quantization: str) -> Family | None:
+    """GGUF where the format has such a form."""
+    return Family.GGUF if FORMATS[quantization].recipe is not None else None
 
 
 def plan_with(
@@ -91,32 +94,23 @@ def plan_with(
         evidence=_evidence(table, load),
         model_weights_bytes=table.total_bytes,
         warnings=weight_notes(table),
-        refusals=_refusals(scenario),
+        refusals=refusals(scenario),
     )
-
-
-def longest(scenario: Scenario, offered: Sequence[int]) -> list[int]:
-    """The largest context for the scenario's sequences in each of these usable amounts."""
-    _, _, load, make_pool = arrange(scenario, weights(scenario))
-    return longest_contexts(load, offered, make_pool, scenario.concurrent_sequences)
 
 
 def arrange(scenario: Scenario, table: WeightTable) -> Arrangement:
     """Where llama.cpp puts the weights, and what decides the rest."""
     placed = shares(table)
-    layers = _layers(scenario.model.architecture, len(placed.layers))
     moved = offload(placed, scenario.cpu_offload_percent)
-    load = _load(scenario, layers, placed, moved)
-    rollback = scenario.speculative_tokens if load.drafting else 0
-    return Arrangement(placed, moved, load, partial(_pool, scenario, rollback))
+    file_kinds = kinds(scenario.model.architecture, len(placed.layers))
+    groups = group(devices(placed, scenario.gpu_count, moved), file_kinds)
+    load = load_of(scenario, len(placed.layers), groups, moved)
+    return Arrangement(placed, moved, load, pools(scenario, load))
 
 
-def _layers(architecture: Architecture, count: int) -> tuple[Layer, ...]:
-    """The layers of the file: beyond the model's own, prediction layers, whose context keeps no index."""
-    if count <= len(architecture.layers):
-        return architecture.layers
-    drafting = (replace(layer, index=None) for layer in architecture.mtp)
-    return (*architecture.layers, *drafting)[:count]
+def pools(scenario: Scenario, load: Load) -> Callable[[int, int], Pool]:
+    """(context of one sequence, sequences) -> pool."""
+    return partial(_pool, scenario, scenario.speculative_tokens if load.drafting else 0)
 
 
 def _pool(scenario: Scenario, rollback: int, context: int, sequences: int) -> Pool:
@@ -135,19 +129,19 @@ def _pool(scenario: Scenario, rollback: int, context: int, sequences: int) -> Po
     )
 
 
-def _load(scenario: Scenario, layers: tuple[Layer, ...], placed: Shares, moved: Offload) -> Load:
-    kinds, numbers = sort_kinds(layers)
-    model = scenario.model
+def load_of(scenario: Scenario, layers: int, groups: tuple[Group, ...], moved: Offload) -> Load:
+    """The load of devices that hold these groups of a file with `layers` layers."""
+    model, file_kinds = scenario.model, kinds(scenario.model.architecture, layers)
     return Load(
         architecture=model.architecture,
         graph=graph(model.architecture, model.compute_floats, model.compute_exact),
-        kinds=kinds,
-        groups=group(devices(placed, scenario.gpu_count, moved), numbers),
-        host=count_kinds(range(moved.layers), numbers),
+        kinds=file_kinds.examples,
+        groups=groups,
+        host=file_kinds.among(range(moved.layers)),
         overhead=context_bytes(scenario.backend),
         staging=moved.staging,
         drafts=scenario.speculative_tokens,
-        drafting=len(layers) > len(model.architecture.layers),
+        drafting=layers > len(model.architecture.layers),
         # Any layer or tensor on the host turns pipeline parallelism off (src/llama-context.cpp).
         pipelined=scenario.gpu_count > 1 and not moved.bytes,
     )
@@ -177,11 +171,10 @@ def _compute_evidence(load: Load) -> Sourced:
     return Sourced(Evidence.ESTIMATE, "llama.cpp llama-fit-params on related models, inputs by device")
 
 
-def _refusals(scenario: Scenario) -> tuple[Note, ...]:
+def refusals(scenario: Scenario) -> tuple[Note, ...]:
     """Cache types that llama.cpp would refuse for this model."""
-    architecture = scenario.model.architecture
     notes = []
-    caches = [layer.cache for layer in architecture.layers if layer.cache is not None]
+    caches = [layer.cache for layer, _ in counted(scenario.model.architecture) if layer.cache is not None]
     latent = any(not isinstance(cache, KeyValueCache) for cache in caches)
     if latent and scenario.kv_cache_dtype != scenario.kv_cache_dtype_v:
         # llama-context.cpp: a cache without values takes one type only.

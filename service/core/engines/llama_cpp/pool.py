@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from service.core.arrays import larger, smaller
 from service.core.units import pad
 
 CELL_MULTIPLE = 256  # contexts and cache sizes are padded to this many cells
@@ -11,7 +12,7 @@ DEFAULT_MICRO_BATCH = 512  # -ub
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The cells of one llama.cpp context.
+    """The cells of one llama.cpp context, or of many at once where numbers of cells and tokens are arrays.
 
     stream_cells: cells of one stream (n_ctx_seq). streams: separate streams, one when unified.
     sequences: n_seq_max (`-np`). micro_batch: tokens of one graph (`-ub`).
@@ -43,7 +44,7 @@ class Pool:
         if self.swa_full:
             return self.stream_cells
         wanted = window * (self.sequences if self.unified else 1) + self.micro_batch
-        return pad(min(self.stream_cells, wanted), CELL_MULTIPLE)
+        return pad(smaller(self.stream_cells, wanted), CELL_MULTIPLE)
 
 
 def pool(
@@ -61,16 +62,16 @@ def pool(
     """The pool that `-c context_total -np sequences` makes, in tokens.
 
     Not unified, every sequence has its own stream of the padded share; unified (`-kvu`), all share one.
-    A micro-batch never exceeds the context (n_batch is cut to it).
+    A micro-batch never exceeds the context (n_batch is cut to it). context_total may be an array.
     """
     total = pad(context_total, CELL_MULTIPLE)
     streams = 1 if unified else sequences
-    stream_cells = pad(max(total // streams, 1), CELL_MULTIPLE)
+    stream_cells = pad(larger(total // streams, 1), CELL_MULTIPLE)
     return Pool(
         stream_cells=stream_cells,
         streams=streams,
         sequences=sequences,
-        micro_batch=min(micro_batch, stream_cells * streams),
+        micro_batch=smaller(micro_batch, stream_cells * streams),
         type_k=type_k,
         type_v=type_v,
         unified=unified,

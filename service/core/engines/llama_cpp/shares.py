@@ -24,7 +24,7 @@ class LayerWeights:
     largest: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Shares:
     """Bytes of a model by where llama.cpp puts them.
 
@@ -56,12 +56,16 @@ def _sort(table: WeightTable) -> Shares:
     count = 1 + max((item.layer for item in table.tensors if item.layer is not None), default=-1)
     rest, experts, largest = [0] * count, [0] * count, [0] * count
     outside: Counter[str] = Counter()
+    buckets: dict[int, list[int] | None] = {}  # of each tensor; layers that are alike share theirs
     for item in table.tensors:
-        size = item.bytes
-        if item.layer is None or _is_input(item):
+        size, key = item.bytes, id(item.tensor)
+        if key not in buckets:
+            routed = item.tensor.tensor_class in _EXPERT_CLASSES
+            buckets[key] = None if item.layer is None or _is_input(item) else experts if routed else rest
+        bucket = buckets[key]
+        if bucket is None or item.layer is None:
             outside[_place(item)] += size
             continue
-        bucket = experts if item.tensor.tensor_class in _EXPERT_CLASSES else rest
         bucket[item.layer] += size
         if size > largest[item.layer]:
             largest[item.layer] = size

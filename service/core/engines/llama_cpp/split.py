@@ -1,10 +1,13 @@
 """Which device holds which layers: `-sm layer`, `-ngl` and `-ncmoe` (llama.cpp src/llama-model.cpp)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import ceil
+from typing import NamedTuple
 
 from service.core.engines.llama_cpp.shares import Shares
+from service.core.identity import ByIdentity
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def offload(shares: Shares, percent: float) -> Offload:
     target = ceil(shares.total * percent / 100)
     moved = expert_layers = layers = staging = 0
     if target <= 0:
-        return Offload()
+        return _NOTHING_MOVED
     for layer in shares.layers:
         if moved >= target or not any(one.experts for one in shares.layers):
             break
@@ -66,14 +69,12 @@ def devices(shares: Shares, count: int, moved: Offload) -> tuple[Device, ...]:
     Layer and output indices are cut into `count` equal parts, because every device has as much free memory
     (`-ts` unset); the output comes last, the vision tower on the first device.
     """
-    first, end = moved.layers, len(shares.layers)
-    placed = end + 1 - first
-    bounds = [first + -(-part * placed // count) for part in range(count + 1)]
-    bounds[-1] = end + 1
+    end, sums = len(shares.layers), _sums(shares)
     result = []
-    for number, (start, stop) in enumerate(pairwise(bounds)):
-        own = range(start, min(stop, end))
-        weights = sum(_on_device(shares, index, moved) for index in own)
+    for number, own in enumerate(layer_ranges(end, count, moved.layers)):
+        weights = sums.rest[own.stop] - sums.rest[own.start]
+        with_experts = min(max(own.start, moved.expert_layers), own.stop)
+        weights += sums.experts[own.stop] - sums.experts[with_experts]
         holds_output = number == count - 1 and not moved.output
         weights += shares.output if holds_output else 0
         weights += shares.vision if number == 0 and not moved.output else 0
@@ -81,7 +82,25 @@ def devices(shares: Shares, count: int, moved: Offload) -> tuple[Device, ...]:
     return tuple(result)
 
 
-def _on_device(shares: Shares, index: int, moved: Offload) -> int:
-    """Bytes of a placed layer without experts that moved."""
-    layer = shares.layers[index]
-    return layer.rest + (0 if index < moved.expert_layers else layer.experts)
+def layer_ranges(layers: int, count: int, first: int = 0) -> list[range]:
+    """The layers of each of `count` devices, from the first one that stays on a device."""
+    placed = layers + 1 - first
+    bounds = [min(first + -(-part * placed // count), layers) for part in range(count + 1)]
+    return [range(start, max(start, stop)) for start, stop in pairwise(bounds)]
+
+
+class _Sums(NamedTuple):
+    """Bytes of the layers before each, and of all of them."""
+
+    rest: Sequence[int]
+    experts: Sequence[int]
+
+
+def _accumulate(shares: Shares) -> _Sums:
+    rest = accumulate((layer.rest for layer in shares.layers), initial=0)
+    experts = accumulate((layer.experts for layer in shares.layers), initial=0)
+    return _Sums(tuple(rest), tuple(experts))
+
+
+_sums: ByIdentity[Shares, _Sums] = ByIdentity(_accumulate, capacity=4096)
+_NOTHING_MOVED = Offload()

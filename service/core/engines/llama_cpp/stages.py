@@ -16,6 +16,7 @@ from service.core.architecture.caches import (
 )
 from service.core.architecture.model import Architecture, Experts, Layer
 from service.core.architecture.tensors import Tensor
+from service.core.arrays import chosen, larger
 from service.core.engines.llama_cpp.pool import Pool
 
 _DELTA_NETS = frozenset({StateKind.GATED_DELTA_NET, StateKind.KIMI_DELTA})
@@ -135,11 +136,11 @@ def sequence_values(stages: Stages, architecture: Architecture, pool: Pool) -> f
     widest = 0.0
     for layer in stages.layers:
         for state in layer.states:
-            widest = max(
+            widest = larger(
                 widest, _recurrent(state, architecture.hidden_size, pool.sequences, pool.micro_batch)
             )
         if isinstance(layer.cache, CompressedCache) and pool.sequences > 1:
-            widest = max(widest, _streams(layer.cache, architecture.attention_heads, pool))
+            widest = larger(widest, _streams(layer.cache, architecture.attention_heads, pool))
     return widest
 
 
@@ -160,8 +161,9 @@ def _recurrent(state: RecurrentState, hidden: int, sequences: int, micro_batch: 
     if state.kind is StateKind.MAMBA2:
         copies = sequences * (state.recurrent_elements + 2 * state.conv_elements) / micro_batch
         return 4 * hidden + 5 * inner + state.conv_channels + state.recurrent_heads + copies
-    tokens = max(micro_batch // sequences, 1)
-    if state.kind not in _DELTA_NETS or tokens >= _DELTA_CHUNK:
+    if state.kind not in _DELTA_NETS:
         return 0.0
+    tokens = larger(micro_batch // sequences, 1)
     padded = sequences * _DELTA_CHUNK
-    return 3 * hidden + state.conv_channels + 11.5 * inner * padded / micro_batch / 2
+    chunks = 3 * hidden + state.conv_channels + 11.5 * inner * padded / micro_batch / 2
+    return chosen(tokens >= _DELTA_CHUNK, 0.0, chunks)

@@ -32,5 +32,5 @@ def layer_state_bytes(layer: Layer, sequences: int, rollback: int = 0) -> int:
 def state_bytes(architecture: Architecture, sequences: int = 1, rollback: int = 0) -> int:
     """Bytes of the whole model's state for `-np sequences`, whatever the context."""
     return sum(
-        layer_state_bytes(layer, sequences, rollback) * count for layer, count in counted(architecture.layers)
+        layer_state_bytes(layer, sequences, rollback) * count for layer, count in counted(architecture)
     )

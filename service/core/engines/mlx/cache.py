@@ -1,6 +1,5 @@
 """What one sequence keeps in mlx-lm's caches (mlx-lm 0.32.2 models/cache.py, make_cache of the models)."""
 
-from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from math import ceil
@@ -15,7 +14,8 @@ from service.core.architecture.caches import (
     Reach,
     RecurrentState,
 )
-from service.core.architecture.model import Layer
+from service.core.architecture.kinds import Kinds
+from service.core.arrays import larger, smaller
 from service.core.engines.mlx.kv_types import row_bytes
 from service.core.units import ceil_div, pad
 
@@ -25,15 +25,6 @@ _HALF, _SINGLE, _TOKEN_ID = 2, 4, 8
 _READ = frozenset({IndexScheme.DSA, IndexScheme.MINIMAX})
 # Schemes that keep the raw key of every token and pool when they score.
 _RAW = frozenset({IndexScheme.DSA, IndexScheme.MINIMAX, IndexScheme.QSA})
-
-Kept = tuple[Cache | None, IndexCache | None, tuple[RecurrentState, ...]]
-Kinds = tuple[tuple[Kept, int], ...]
-
-
-def kinds(layers: Iterable[Layer]) -> Kinds:
-    """What layers keep, equal ones counted together; layers that keep nothing are left out."""
-    counted = Counter((layer.cache, layer.index, layer.states) for layer in layers)
-    return tuple((kept, count) for kept, count in counted.items() if any(kept))
 
 
 def by_rule(kept: Kinds) -> bool:
@@ -96,7 +87,7 @@ def chunk_bytes(kept: Kinds, context_tokens: int, chunk: int) -> int:
     a chunk of attention and the chunk of the prompt.
     """
     return sum(
-        count * max(0, _held(cache, context_tokens, chunk) - _held(cache, context_tokens))
+        count * larger(0, _held(cache, context_tokens, chunk) - _held(cache, context_tokens))
         for (cache, _, _), count in kept
     )
 
@@ -130,14 +121,14 @@ def _held(cache: Cache | None, context: int | None, chunk: int = 0) -> int:
         return 0
     if cache.reach is Reach.SLIDING:
         return _rotating(cache.window, context, chunk) * _row(cache, "bf16")
-    most = pad(cache.window + (chunk or 1), STEP)
-    return (most if context is None else min(pad(context, STEP), most)) * _row(cache, "bf16")
+    most = pad(cache.window + larger(chunk, 1), STEP)
+    return (most if context is None else smaller(pad(context, STEP), most)) * _row(cache, "bf16")
 
 
 def _rotating(window: int, context: int | None, chunk: int) -> int:
     """Tokens of a rotating cache: the window, less one beside a chunk of a prompt."""
-    most = max(window, window - 1 + chunk)
-    return most if context is None else min(pad(context, STEP), most)
+    most = larger(window, window - 1 + chunk)
+    return most if context is None else smaller(pad(context, STEP), most)
 
 
 def _growth(cache: Cache | None, dtype: str, index: IndexCache | None) -> Fraction:
@@ -159,7 +150,8 @@ def _index_growth(index: IndexCache | None, doubled: bool) -> Fraction:
 
 
 def _index(index: IndexCache | None, tokens: int, doubled: bool) -> int:
-    return ceil(tokens * _index_growth(index, doubled))
+    growth = _index_growth(index, doubled)
+    return ceil_div(tokens * growth.numerator, growth.denominator)
 
 
 def _state(cache: Cache | None, states: Iterable[RecurrentState]) -> int:

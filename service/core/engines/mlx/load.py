@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from service.core.architecture.kinds import Kinds
 from service.core.architecture.model import Architecture
-from service.core.engines.mlx.cache import Kinds, cache_bytes, chunk_bytes, state_bytes
+from service.core.arrays import smaller
+from service.core.engines.mlx.cache import cache_bytes, chunk_bytes, state_bytes
 from service.core.sizing import Memory
 
 PREFILL_STEP = 2048  # --prefill-step-size
@@ -15,7 +17,10 @@ _HALF = 2
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The layers of one machine: their weights in bytes and what they keep; `last` holds the output."""
+    """The layers of one machine: their weights in bytes and what they keep; `last` holds the output.
+
+    weights: one number, or a column over formats beside arrays of contexts.
+    """
 
     weights: int
     kept: Kinds
@@ -59,7 +64,7 @@ class Load:
 
         A rule of thumb: 4 hidden and 3 feed-forward widths of 16-bit values a token, and a row of logits.
         """
-        chunk = min(self.step, context_tokens)
+        chunk = smaller(self.step, context_tokens)
         values = 4 * self.architecture.hidden_size + _feed_forward(self.architecture)
         values += self.architecture.vocabulary if part.last else 0
         windows = chunk_bytes(part.kept, context_tokens, chunk)

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 
 from service.core.architecture.caches import KeyValueCache, LatentCache, Reach
+from service.core.architecture.kinds import Kinds, kinds_of
 from service.core.architecture.model import Architecture, Layer
 from service.core.engines.base import weight_notes
 from service.core.engines.mlx.cache import (
     STEP,
-    Kinds,
     by_rule,
     bytes_per_token,
     doubles_index,
-    kinds,
     state_bytes,
     window_bytes,
 )
@@ -21,7 +19,6 @@ from service.core.engines.mlx.kv_types import GROUP, quantized
 from service.core.engines.mlx.load import SEQUENCES_AT_ONCE, Load, Part
 from service.core.engines.platforms import allowance, context_bytes
 from service.core.evidence import Evidence
-from service.core.identity import ByIdentity
 from service.core.parallel import stage_layers, stage_weights
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Note, Rank, Sourced
@@ -33,8 +30,6 @@ _CACHE = "mlx-lm 0.32.2 models/cache.py"
 _REFERENCE = "caches of mlx-vlm by analogy with the reference implementation"
 _NEAR_PERCENT = 90  # part of the working set above which mlx-lm warns (generate.py wired_limit)
 
-_kept: ByIdentity[tuple[Layer, ...], Kinds] = ByIdentity(kinds)
-
 
 def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     """Weights, caches and the peak of prompt processing on every machine.
@@ -44,10 +39,10 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     """
     architecture = scenario.model.architecture
     table = weigh(scenario.model, scenario.quantization, vision=scenario.vision)
-    load = _load(scenario, table)
+    load = load_of(scenario, stage_weights(table, architecture, scenario.layout))
     allowed = allowance(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
     context, sequences = scenario.context_tokens, scenario.concurrent_sequences
-    whole = _kept(architecture.layers)
+    whole = kinds_of(architecture)
     planned = EnginePlan(
         ranks=tuple(Rank(1, memory) for memory in load.memories(context, sequences)),
         host_bytes=0,
@@ -61,21 +56,19 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         evidence={**_evidence(scenario, table, whole), "usable": allowed.sourced},
         model_weights_bytes=table.total_bytes,
         warnings=(*weight_notes(table), *allowed.notes, *_notes(scenario, load, allowed.bytes)),
-        refusals=_refusals(scenario),
+        refusals=refusals(scenario),
     )
     return planned if allowed.bytes is None or not limits else _with_limits(scenario, planned, load)
 
 
-def _load(scenario: Scenario, table: WeightTable) -> Load:
-    """Whole layers on each machine (`mlx.launch`, pipeline); one machine holds everything."""
+def load_of(scenario: Scenario, sizes: Sequence[int]) -> Load:
+    """Whole layers on each machine (`mlx.launch`, pipeline), with weights of these sizes; one holds all."""
     architecture, layout = scenario.model.architecture, scenario.layout
     ranges = stage_layers(len(architecture.layers), layout.pipeline)
-    sizes = stage_weights(table, architecture, layout)
-    whole = layout.pipeline == 1
     parts = [
         Part(
             weights,
-            _kept(architecture.layers) if whole else kinds(architecture.layers[own.start : own.stop]),
+            kinds_of(architecture, own),
             own.stop == len(architecture.layers),
         )
         for weights, own in zip(sizes, ranges, strict=True)
@@ -86,7 +79,7 @@ def _load(scenario: Scenario, table: WeightTable) -> Load:
         dtype=scenario.kv_cache_dtype,
         step=scenario.max_batched_tokens,
         overhead=context_bytes(scenario.backend),
-        doubled=doubles_index(_kept(architecture.layers)),
+        doubled=doubles_index(kinds_of(architecture)),
     )
 
 
@@ -95,32 +88,15 @@ def _with_limits(scenario: Scenario, planned: EnginePlan, load: Load) -> EngineP
     usable = planned.usable_bytes or 0
     sequences, context = scenario.concurrent_sequences, scenario.context_tokens
     at_once = 1 if quantized(scenario.kv_cache_dtype) else max(SEQUENCES_AT_ONCE, sequences)
-    (most,) = _longest(load, (usable,), sequences)
+    limit = load.architecture.max_context_tokens
+    steps = _most(
+        ceil_div(limit, STEP), lambda step: load.fullest(min(step * STEP, limit), sequences) <= usable
+    )
     return replace(
         planned,
-        max_context_tokens=most,
+        max_context_tokens=min(steps * STEP, limit),
         max_concurrent_sequences=_most(at_once, lambda count: load.fullest(context, count) <= usable),
     )
-
-
-def longest(scenario: Scenario, offered: Sequence[int]) -> list[int]:
-    """The longest context for the scenario's sequences in each of these usable amounts."""
-    table = weigh(scenario.model, scenario.quantization, vision=scenario.vision)
-    return _longest(_load(scenario, table), offered, scenario.concurrent_sequences)
-
-
-def _longest(load: Load, amounts: Sequence[int], sequences: int) -> list[int]:
-    """The longest context in whole steps, in each amount."""
-    limit = load.architecture.max_context_tokens
-
-    @cache
-    def needed(step: int) -> int:
-        return load.fullest(min(step * STEP, limit), sequences)
-
-    def most(usable: int) -> int:
-        return _most(ceil_div(limit, STEP), lambda step: needed(step) <= usable)
-
-    return [min(most(usable) * STEP, limit) for usable in amounts]
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:
@@ -150,14 +126,14 @@ def _evidence(scenario: Scenario, table: WeightTable, whole: Kinds) -> dict[str,
 
 def _notes(scenario: Scenario, load: Load, usable: int | None) -> Iterator[Note]:
     """Figures without a rule of the engine, and weights that leave Metal little."""
-    if not by_rule(_kept(scenario.model.architecture.layers)):
+    if not by_rule(kinds_of(scenario.model.architecture)):
         yield Note("engine_rule_generic", {"engine": scenario.engine})
     weights = max(part.weights for part in load.parts)
     if usable is not None and usable * _NEAR_PERCENT // 100 < weights <= usable:
         yield Note("weights_near_working_set", {"percent": _NEAR_PERCENT})
 
 
-def _refusals(scenario: Scenario) -> tuple[Note, ...]:
+def refusals(scenario: Scenario) -> tuple[Note, ...]:
     """What `--kv-bits` does not do: windows, latents without an index, odd heads, several sequences."""
     if not quantized(scenario.kv_cache_dtype):
         return ()

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from service.core.architecture.caches import CompressedCache, IndexCache
+from service.core.architecture.kinds import kinds_of
 from service.core.architecture.model import Architecture
 from service.core.engines.sglang.cells import request_cap
+from service.core.engines.sglang.dtypes import has_cache
 from service.core.engines.sglang.flags import Flags
 from service.core.engines.sglang.sizer import ReservedPages, Sizer
 from service.core.engines.vllm.generation import Generation
@@ -44,27 +46,28 @@ _MEGA_COMPRESSED = Layout(288, 256)  # 512 of four bits and 32 scales
 
 def is_compressed(architecture: Architecture) -> bool:
     """Whether the model is sized by this module."""
-    return any(isinstance(layer.cache, CompressedCache) for layer in architecture.layers)
+    return has_cache(architecture, CompressedCache)
 
 
 def shares_entries(architecture: Architecture) -> bool:
     """V4.1: ratios of at most two, entries read across layers."""
-    caches = [layer.cache for layer in architecture.layers if isinstance(layer.cache, CompressedCache)]
-    return max((cache.ratio for cache in caches), default=0) <= _LOW_RATIO
+    caches = (cache for (cache, _, _), _ in kinds_of(architecture))
+    ratios = (cache.ratio for cache in caches if isinstance(cache, CompressedCache))
+    return max(ratios, default=0) <= _LOW_RATIO
 
 
 def sizer(architecture: Architecture, stage: range, flags: Flags) -> Sizer:
     """The sizer of the layers in `stage`; T divides nothing."""
     held = [
-        (layer.cache, layer.index)
-        for layer in (architecture.layers[index] for index in stage)
-        if isinstance(layer.cache, CompressedCache)
+        _Alike(cache, index, count)
+        for (cache, index, _), count in kinds_of(architecture, stage)
+        if isinstance(cache, CompressedCache)
     ]
     rows = _Rows(held, flags, shared=shares_entries(architecture))
     requests = flags.worker_requests or 1
-    window = max(cache.window for cache, _ in held)
+    window = max(alike.cache.window for alike in held)
     # One more layer drafts, of the target's average cost.
-    inflation = (len(held) + 1) / len(held) if flags.draft_tokens else 1.0
+    inflation = (rows.layers + 1) / rows.layers if flags.draft_tokens else 1.0
     common = Sizer(
         rows.full_token() * inflation,
         flags.page,
@@ -79,13 +82,21 @@ def sizer(architecture: Architecture, stage: range, flags: Flags) -> Sizer:
     return replace(common, window_tokens=cap, reserved=tuple(rows.reserved()))
 
 
-class _Rows:
-    """Bytes of one token by what it is stored as."""
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """Layers of a stage that cache alike."""
 
-    def __init__(
-        self, held: Sequence[tuple[CompressedCache, IndexCache | None]], flags: Flags, *, shared: bool
-    ) -> None:
+    cache: CompressedCache
+    index: IndexCache | None
+    layers: int
+
+
+class _Rows:
+    """Bytes of one token by what it is stored as; layers: how many the stage has."""
+
+    def __init__(self, held: Sequence[_Alike], flags: Flags, *, shared: bool) -> None:
         self._held, self._flags, self.shared = held, flags, shared
+        self.layers = _number(held)
         # Attention tensor parallelism keeps the V4 layouts: the mega kernels pad each rank to 64 heads.
         mega = shared and flags.attention_parallel == 1
         self._mega = mega and flags.generation is Generation.BLACKWELL_DATACENTER
@@ -95,8 +106,8 @@ class _Rows:
         """Tokens of an index page (dsv41_index_page_size): DeepGEMM's sparse kernel takes larger ones."""
         return 128 if self._flags.generation is Generation.BLACKWELL_DATACENTER else 64
 
-    def _layers(self, ratio: int) -> list[tuple[CompressedCache, IndexCache | None]]:
-        return [pair for pair in self._held if pair[0].ratio == ratio and pair[0].owner]
+    def _owners(self, ratio: int) -> list[_Alike]:
+        return [alike for alike in self._held if alike.cache.ratio == ratio and alike.cache.owner]
 
     def _layout(self, *, compressed: bool) -> Layout:
         if not self._mega:
@@ -109,10 +120,10 @@ class _Rows:
     def full_token(self) -> float:
         """Compressed entries and index keys of one token, all layers."""
         total = 0.0
-        for ratio in sorted({cache.ratio for cache, _ in self._held if cache.owner and cache.ratio}):
-            layers = self._layers(ratio)
-            index = layers[0][1]
-            total += len(layers) * (self._entry(ratio) + self._index_entry(index)) / ratio
+        caches = (alike.cache for alike in self._held)
+        for ratio in sorted({cache.ratio for cache in caches if cache.owner and cache.ratio}):
+            owners = self._owners(ratio)
+            total += _number(owners) * (self._entry(ratio) + self._index_entry(owners[0].index)) / ratio
         return total
 
     def _index_entry(self, index: IndexCache | None) -> int:
@@ -125,12 +136,11 @@ class _Rows:
 
     def window_token(self) -> float:
         """One token of the windows' pool, with the ratio-4 states that are kept for each of its pages."""
-        rows = self._layout(compressed=False).token_bytes(self._flags.page) * len(self._held)
-        overlapping = self._layers(_OVERLAPPING)
+        rows = self._layout(compressed=False).token_bytes(self._flags.page) * self.layers
         ring = 16 if self._flags.draft_tokens else 8
         elements = sum(
-            4 * (cache.latent_dim + cache.rope_dim + (index.key_dim if index else 0))
-            for cache, index in overlapping
+            alike.layers * 4 * (_width(alike.cache) + (alike.index.key_dim if alike.index else 0))
+            for alike in self._owners(_OVERLAPPING)
         )
         return rows + ring / self._flags.page * elements * _SINGLE
 
@@ -140,19 +150,25 @@ class _Rows:
         for ratio in (_LOW_RATIO, _HIGH_RATIO):
             ring = _ring(ratio, self._flags.draft_tokens)
             rows = ceil_div((requests + 1) * ring + ring + 1, ratio) * ratio
-            elements = sum(2 * (cache.latent_dim + cache.rope_dim) for cache, _ in self._layers(ratio))
+            elements = sum(2 * alike.layers * _width(alike.cache) for alike in self._owners(ratio))
             total += rows * elements * _SINGLE
         return total
 
     def reserved(self) -> Iterator[ReservedPages]:
         """Pages beside the tokens of the low ratios."""
         for ratio in (1, _LOW_RATIO):
-            layers = self._layers(ratio)
-            if layers:
-                main = self._flags.page * self._entry(ratio)
-                yield ReservedPages(
-                    ratio, len(layers), main, self._index_entry(layers[0][1]), self._index_page
-                )
+            owners = self._owners(ratio)
+            if owners:
+                main, entry = self._flags.page * self._entry(ratio), self._index_entry(owners[0].index)
+                yield ReservedPages(ratio, _number(owners), main, entry, self._index_page)
+
+
+def _number(held: Sequence[_Alike]) -> int:
+    return sum(alike.layers for alike in held)
+
+
+def _width(cache: CompressedCache) -> int:
+    return cache.latent_dim + cache.rope_dim
 
 
 def _ring(ratio: int, drafts: int) -> int:

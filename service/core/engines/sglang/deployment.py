@@ -13,7 +13,8 @@ _resolve_memory_pool_config.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 from service.core.engines.sglang.flags import Flags
 from service.core.engines.sglang.requests import request_table_bytes, running_requests
@@ -46,7 +47,7 @@ class Capacity:
     requests: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Deployment:
     """Stages of a server, bytes per GPU.
 
@@ -54,6 +55,7 @@ class Deployment:
     before SGLang measures. transient: activations and graphs. slot_outside: of a state slot, outside the
     budget. pinned: the token pool when the caller fixed it; nothing is subtracted from it, and states come
     beside it.
+    Without slots, so that what no sequence changes is found once for all steps of a search.
     """
 
     flags: Flags
@@ -66,25 +68,31 @@ class Deployment:
     slot_outside: int = 0
     pinned: int | None = None
 
-    @property
+    @cached_property
     def static(self) -> int | None:
         """Bytes for weights and pools."""
         return None if self.available is None else int(max(0, self.available - self.runtime) * self.fraction)
 
-    @property
+    @cached_property
     def reserve(self) -> int | None:
         """Bytes that are left beside the static part."""
         static = self.static
         return None if static is None or self.available is None else self.available - self.runtime - static
 
-    @property
+    @cached_property
     def budget(self) -> int | None:
         """Bytes for states and tokens on the rank with the least left, None when unknown."""
         static = self.static
         return None if static is None else static - max(stage.taken for stage in self.stages)
 
-    def capacity(self, context_tokens: int) -> Capacity | None:
-        """What the pools hold when requests are at most this long; None when the memory is unknown."""
+    @cached_property
+    def _sizers(self) -> tuple[Sizer, ...]:
+        """The sizers that differ; stages with the same layers have the same."""
+        return tuple(dict.fromkeys(stage.sizer for stage in self.stages))
+
+    @cached_property
+    def _pools(self) -> tuple[int, int] | None:
+        """max_total_tokens and state slots of a rank; None when the memory is unknown."""
         pinned, budget = self.pinned, self.budget
         if pinned is None and budget is None:
             return None
@@ -92,21 +100,27 @@ class Deployment:
         if self.states.slot:
             slots = self.states.slots(cache) if pinned is None else self.states.slots_beside(cache)
             cache -= 0 if pinned is not None else self.states.bytes(max(0, slots))
-        tokens = min(stage.sizer.pool(cache).tokens for stage in self.stages)
-        return Capacity(tokens, max(0, slots), self._requests(tokens, max(0, slots), context_tokens))
+        return min(sizer.pool(cache).tokens for sizer in self._sizers), max(0, slots)
+
+    def capacity(self, context_tokens: int) -> Capacity | None:
+        """What the pools hold when requests are at most this long; None when the memory is unknown."""
+        pools = self._pools
+        return None if pools is None else Capacity(*pools, self._requests(*pools, context_tokens))
 
     def _requests(self, tokens: int, slots: int, context_tokens: int) -> int:
         admitted = slots // self.states.per_request if self.states.slot else None
-        return running_requests(tokens, replace(self.flags, context_tokens=context_tokens), admitted)
+        return running_requests(tokens, self.flags, admitted, context_tokens=context_tokens)
 
     def tokens_needed(self, context_tokens: int, sequences: int) -> int:
         """Tokens of the pool for the sequences of one worker."""
-        return max(stage.sizer.tokens(context_tokens, sequences) for stage in self.stages)
+        return max(sizer.tokens(context_tokens, sequences) for sizer in self._sizers)
 
     def needed(self, stage: Loaded, context_tokens: int, sequences: int) -> int:
         """The budget from which SGLang would make pools for the sequences of one worker."""
-        sizer = stage.sizer
-        cache = sizer.cache_bytes(self.tokens_needed(context_tokens, sequences)) + sizer.state_bytes
+        return self._needed(stage.sizer, self.tokens_needed(context_tokens, sequences), sequences)
+
+    def _needed(self, sizer: Sizer, tokens: int, sequences: int) -> int:
+        cache = sizer.cache_bytes(tokens) + sizer.state_bytes
         if self.pinned is not None or not self.states.slot:
             return cache
         return self.states.budget(sequences, cache)
@@ -116,17 +130,18 @@ class Deployment:
 
         The table has a row for every request that SGLang admits, not only for those of the scenario.
         """
-        held = self.capacity(context_tokens)
-        tokens = self.tokens_needed(context_tokens, sequences)
+        return self._outside(self.tokens_needed(context_tokens, sequences), context_tokens, sequences)
+
+    def _outside(self, tokens: int, context_tokens: int, sequences: int) -> int:
         slots = sequences * self.states.per_request
-        if held is not None:
-            tokens, slots = max(tokens, held.tokens), max(slots, held.slots)
-        flags = replace(self.flags, context_tokens=context_tokens)
-        table = request_table_bytes(self._requests(tokens, slots, context_tokens), flags)
+        if self._pools is not None:
+            tokens, slots = max(tokens, self._pools[0]), max(slots, self._pools[1])
+        requests = self._requests(tokens, slots, context_tokens)
+        table = request_table_bytes(requests, self.flags, context_tokens=context_tokens)
         return self.transient + table + (self.slot_outside * (slots + 1) if self.slot_outside else 0)
 
-    def memory(self, stage: Loaded, context_tokens: int, sequences: int) -> Memory:
-        """The terms of a stage's rank for the sequences of one worker.
+    def memories(self, context_tokens: int, sequences: int) -> tuple[Memory, ...]:
+        """The terms of each stage's rank for the sequences of one worker.
 
         kv_cache: whole pages of every sequence at the cell's bytes, so with the windows' share, and DeepSeek
         V4.1's fixed pool of windows. recurrent_state: the slots that the sequences may hold (one each
@@ -134,25 +149,34 @@ class Deployment:
         request slots. runtime_overhead: context, NCCL, the multimodal cache, copies made by loading, and the
         part of a budget for states and tokens that their fixed ratio strands on one of the sides.
         """
-        return Memory(
-            weights=stage.weights,
-            kv_cache=stage.sizer.cache_bytes(self.tokens_needed(context_tokens, sequences)),
-            recurrent_state=self._states(stage, sequences),
-            compute_buffers=self.outside(context_tokens, sequences),
-            runtime_overhead=self.runtime + stage.beside + self.stranded(stage, context_tokens, sequences),
+        tokens = self.tokens_needed(context_tokens, sequences)
+        outside = self._outside(tokens, context_tokens, sequences)
+        caches = {sizer: sizer.cache_bytes(tokens) for sizer in self._sizers}
+        stranded = {sizer: self._stranded(sizer, tokens, sequences) for sizer in self._sizers}
+        return tuple(
+            Memory(
+                weights=stage.weights,
+                kv_cache=caches[stage.sizer],
+                recurrent_state=self._states(stage.sizer, sequences),
+                compute_buffers=outside,
+                runtime_overhead=self.runtime + stage.beside + stranded[stage.sizer],
+            )
+            for stage in self.stages
         )
 
-    def _states(self, stage: Loaded, sequences: int) -> int:
+    def _states(self, sizer: Sizer, sequences: int) -> int:
         """State bytes that the sequences need."""
         if not self.states.slot:
-            return stage.sizer.state_bytes
-        return stage.sizer.state_bytes + self.states.bytes(sequences * self.states.per_request)
+            return sizer.state_bytes
+        return sizer.state_bytes + self.states.bytes(sequences * self.states.per_request)
 
     def stranded(self, stage: Loaded, context_tokens: int, sequences: int) -> int:
         """Bytes of the needed budget that the fixed ratio of states to tokens leaves unused."""
-        cache = stage.sizer.cache_bytes(self.tokens_needed(context_tokens, sequences))
-        used = cache + self._states(stage, sequences)
-        return max(0, self.needed(stage, context_tokens, sequences) - used)
+        return self._stranded(stage.sizer, self.tokens_needed(context_tokens, sequences), sequences)
+
+    def _stranded(self, sizer: Sizer, tokens: int, sequences: int) -> int:
+        used = sizer.cache_bytes(tokens) + self._states(sizer, sequences)
+        return max(0, self._needed(sizer, tokens, sequences) - used)
 
     def usable(self, context_tokens: int, sequences: int) -> int | None:
         """Memory less the part of the reserve that nothing counted here takes.
@@ -175,7 +199,8 @@ class Deployment:
     def pools_suffice(self, context_tokens: int, sequences: int) -> bool:
         """Whether every stage's pools hold the sequences of one worker."""
         budget = self.budget if self.pinned is None else self.pinned
-        needed = max(self.needed(stage, context_tokens, sequences) for stage in self.stages)
+        tokens = self.tokens_needed(context_tokens, sequences)
+        needed = max(self._needed(sizer, tokens, sequences) for sizer in self._sizers)
         return budget is not None and needed <= budget
 
     def holds(self, context_tokens: int, sequences: int) -> bool:

@@ -5,12 +5,14 @@ Source: SGLang 0.5.23 srt/mem_cache/kv_cache_dtype.py, srt/arg_groups/overrides.
 """
 
 from service.core.architecture.caches import (
+    Cache,
     CompressedCache,
     IndexCache,
     IndexScheme,
     KeyValueCache,
     LatentCache,
 )
+from service.core.architecture.kinds import kinds_of
 from service.core.architecture.model import Architecture
 from service.core.architecture.tensors import TensorClass
 from service.core.engines.sglang.classes import SCALED_ROWS_ON_SM120
@@ -47,12 +49,17 @@ def packs_four_bits(architecture: Architecture, generation: Generation, quantiza
 
 def has_index(architecture: Architecture, schemes: frozenset[IndexScheme]) -> bool:
     """Whether a layer keeps index keys of one of these schemes."""
-    return any(layer.index is not None and layer.index.scheme in schemes for layer in architecture.layers)
+    return any(index is not None and index.scheme in schemes for (_, index, _), _ in kinds_of(architecture))
+
+
+def has_cache(architecture: Architecture, cache_type: type[Cache]) -> bool:
+    """Whether a layer keeps a cache of this type."""
+    return any(isinstance(cache, cache_type) for (cache, _, _), _ in kinds_of(architecture))
 
 
 def auto_dtype(architecture: Architecture, generation: Generation) -> str:
     """What `--kv-cache-dtype auto` becomes for the published checkpoint."""
-    if any(isinstance(layer.cache, CompressedCache) for layer in architecture.layers):
+    if has_cache(architecture, CompressedCache):
         return "fp8"
     if has_index(architecture, SPARSE_LATENT):
         return "fp8" if generation in BLACKWELL else "bf16"

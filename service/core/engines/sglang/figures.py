@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 
 from service.core.architecture.caches import CompressedCache
+from service.core.architecture.kinds import kinds_of
 from service.core.architecture.model import Architecture
 from service.core.engines.sglang.flags import Flags
-from service.core.engines.sglang.stages import sizer_of
+from service.core.engines.sglang.stages import sizers_of, stages_of
 from service.core.engines.sglang.states import history_bytes, outside_bytes, slot_bytes
 
 _SINGLE = 4
@@ -28,10 +29,13 @@ def sequence_figures(architecture: Architecture, flags: Flags) -> Figures:
     beside the budget, or one running compressor.
     """
     alone = replace(flags, attention_parallel=1, decode_context=1, pipeline=1)
-    every = range(len(architecture.layers))
-    sizer = sizer_of(architecture, every, alone)
+    (sizer,) = sizers_of(architecture, alone)
     window = int((sizer.window + sizer.page) * sizer.window_token)
-    state = slot_bytes(architecture, 1, (every,)) + outside_bytes(architecture) + history_bytes(architecture)
-    caches = (layer.cache for layer in architecture.layers)
-    compressor = sum(cache.state_elements for cache in caches if isinstance(cache, CompressedCache)) * _SINGLE
+    slot = slot_bytes(architecture, 1, stages_of(architecture, 1))
+    state = slot + outside_bytes(architecture) + history_bytes(architecture)
+    compressor = _SINGLE * sum(
+        count * cache.state_elements
+        for (cache, _, _), count in kinds_of(architecture)
+        if isinstance(cache, CompressedCache)
+    )
     return Figures(int(sizer.full_token), window if sizer.window_token else 0, state + compressor)

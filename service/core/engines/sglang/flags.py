@@ -8,9 +8,10 @@ from service.core.architecture.caches import (
     KeyValueCache,
     LatentCache,
 )
+from service.core.architecture.kinds import kinds_of
 from service.core.architecture.model import Architecture
 from service.core.engines.sglang.classes import FLASH_ATTENTION_4, SINGLE_TOKEN_PAGES
-from service.core.engines.sglang.dtypes import packs_four_bits
+from service.core.engines.sglang.dtypes import has_cache, packs_four_bits
 from service.core.engines.vllm.generation import Generation, generation
 from service.core.scenario import Scenario
 
@@ -87,7 +88,7 @@ def resolve_flags(scenario: Scenario) -> Flags:
 
 def default_requests(architecture: Architecture, *, drafting: bool) -> int | None:
     """--max-running-requests that SGLang sets by itself, None when the pool decides."""
-    if any(isinstance(layer.cache, CompressedCache) for layer in architecture.layers):
+    if has_cache(architecture, CompressedCache):
         return _COMPRESSED_REQUESTS
     return _SPECULATIVE_REQUESTS if drafting else None
 
@@ -100,11 +101,11 @@ def page_tokens(
     On SM100: trtllm_mha and trtllm_mla 64, FlashAttention 4 (also for keys and values of unlike width) 128,
     triton 1. Elsewhere 1.
     """
-    for layer in architecture.layers:
-        if isinstance(layer.cache, CompressedCache):
+    for (cache, index, _), _ in kinds_of(architecture):
+        if isinstance(cache, CompressedCache):
             return 256
-        if layer.index is not None and layer.index.scheme in _INDEX_PAGES:
-            return _INDEX_PAGES[layer.index.scheme]
+        if index is not None and index.scheme in _INDEX_PAGES:
+            return _INDEX_PAGES[index.scheme]
     if where is not Generation.BLACKWELL_DATACENTER:
         return 1
     if architecture.engine_class in SINGLE_TOKEN_PAGES and prefix_caching and not drafting:
@@ -115,10 +116,10 @@ def page_tokens(
 
 
 def _unlike_widths(architecture: Architecture) -> bool:
-    caches = (layer.cache for layer in architecture.layers)
+    caches = (cache for (cache, _, _), _ in kinds_of(architecture))
     return any(isinstance(cache, KeyValueCache) and cache.key_dim != cache.value_dim for cache in caches)
 
 
 def is_latent(architecture: Architecture) -> bool:
     """Whether the model counts as MLA."""
-    return any(isinstance(layer.cache, LatentCache) for layer in architecture.layers)
+    return has_cache(architecture, LatentCache)

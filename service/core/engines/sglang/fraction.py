@@ -5,12 +5,14 @@ adjust_mem_fraction_for_vlm; srt/arg_groups/cuda_graph_hook.py.
 """
 
 from service.core.architecture.caches import CompressedCache, StateKind
+from service.core.architecture.kinds import kinds_of
 from service.core.architecture.model import Architecture
 from service.core.engines.sglang.classes import (
     DELTA_PREFILL_GRAPHS,
     MULTIMODAL_PREFILL_GRAPHS,
     VISION_AS_SEEN,
 )
+from service.core.engines.sglang.dtypes import has_cache
 from service.core.engines.sglang.flags import is_latent
 from service.core.hardware import Gpu
 from service.core.scenario import Layout
@@ -87,10 +89,11 @@ def _prefill_graphs(architecture: Architecture, layout: Layout, *, multimodal: b
     """Whether prefill graphs are on when the reserve is counted."""
     if layout.pipeline > 1 or layout.decode_context > 1:
         return False
-    name, layers = architecture.engine_class, architecture.layers
-    if any(isinstance(layer.cache, CompressedCache) for layer in layers):
+    name = architecture.engine_class
+    if has_cache(architecture, CompressedCache):
         return False
-    delta = any(state.kind is StateKind.KIMI_DELTA for layer in layers for state in layer.states)
+    kept = kinds_of(architecture)
+    delta = any(state.kind is StateKind.KIMI_DELTA for (_, _, states), _ in kept for state in states)
     if delta and name not in DELTA_PREFILL_GRAPHS:
         return False
     return not multimodal or name in MULTIMODAL_PREFILL_GRAPHS
@@ -98,9 +101,7 @@ def _prefill_graphs(architecture: Architecture, layout: Layout, *, multimodal: b
 
 def _prefill_sizes(chunk: int) -> int:
     """How many prefill graphs have at most `chunk` tokens."""
-    count = sum(
-        1 for low, high, step in _PREFILL_SIZES for size in range(low, high + 1, step) if size <= chunk
-    )
+    count = sum(len(range(low, min(high, chunk) + 1, step)) for low, high, step in _PREFILL_SIZES)
     return count + max(0, (chunk - 4096) // 512)
 
 

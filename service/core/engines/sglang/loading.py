@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from service.core.architecture.caches import StateKind
+from service.core.architecture.kinds import kinds_of
 from service.core.architecture.model import Architecture
 from service.core.architecture.tensors import TensorClass
 from service.core.engines.vllm.loading import absorbed_bytes
@@ -30,8 +31,8 @@ def weight_table(scenario: Scenario) -> WeightTable:
 
 def hosted_roles(scenario: Scenario) -> frozenset[str]:
     """The n-gram table, which --ple-offload-embedding keeps in host memory by default on CUDA."""
-    layers = scenario.model.architecture.layers
-    ngrams = any(state.kind is StateKind.LOOKUP_CONV for layer in layers for state in layer.states)
+    kept = kinds_of(scenario.model.architecture)
+    ngrams = any(state.kind is StateKind.LOOKUP_CONV for (_, _, states), _ in kept for state in states)
     return _NGRAM_TABLE if ngrams and scenario.backend == "cuda" else frozenset()
 
 

@@ -11,7 +11,7 @@ from service.core.engines.sglang.flags import resolve_flags
 from service.core.engines.sglang.fraction import graph_mib, mem_fraction_static
 from service.core.engines.sglang.loading import copied_bytes, hosted_roles, rank_weights, weight_table
 from service.core.engines.sglang.remarks import refusals, shortages, warnings
-from service.core.engines.sglang.stages import sizer_of, stages_of
+from service.core.engines.sglang.stages import sizers_of, stages_of
 from service.core.engines.vllm.buffers import activations, runtime_overhead
 from service.core.evidence import Evidence
 from service.core.parallel import lookup_bytes
@@ -55,7 +55,7 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     longest = scenario.model.architecture.max_context_tokens
     alike = layout.tensor * layout.data
     return EnginePlan(
-        ranks=tuple(Rank(alike, server.memory(stage, context, each)) for stage in server.stages),
+        ranks=tuple(Rank(alike, memory) for memory in server.memories(context, each)),
         host_bytes=_host_bytes(scenario, table),
         kv_bytes_per_token=figures.kv_bytes_per_token,
         kv_window_bytes_per_sequence=figures.kv_window_bytes,
@@ -87,9 +87,9 @@ def deployment(scenario: Scenario, table: WeightTable) -> Deployment:
             Loaded(
                 size,
                 beside + copied_bytes(architecture, stage, layout.tensor),
-                sizer_of(architecture, stage, flags),
+                sizer,
             )
-            for size, stage in zip(sizes, stages, strict=True)
+            for size, stage, sizer in zip(sizes, stages, sizers_of(architecture, flags), strict=True)
         ),
         states=states.StatePool(
             slot, states.slots_per_request(flags), flags.draft_tokens, flags.worker_requests

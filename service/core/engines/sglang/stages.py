@@ -1,10 +1,15 @@
 """Pipeline stages, and the sizer of each."""
 
+from dataclasses import replace
+from functools import lru_cache
+from itertools import accumulate, pairwise
+
 from service.core.architecture.model import Architecture
 from service.core.engines.sglang import compressed
 from service.core.engines.sglang.cells import WINDOW_RATIO, Cell, cell, request_cap
 from service.core.engines.sglang.flags import Flags
 from service.core.engines.sglang.sizer import Sizer
+from service.core.identity import ByIdentity
 from service.core.units import pad
 
 
@@ -13,11 +18,26 @@ def stages_of(architecture: Architecture, stages: int) -> tuple[range, ...]:
 
     Source: SGLang 0.5.23 srt/distributed/utils.py get_pp_indices.
     """
-    layers = len(architecture.layers)
+    return _parts(len(architecture.layers), stages)
+
+
+@lru_cache(256)
+def _parts(layers: int, stages: int) -> tuple[range, ...]:
     base, extra = divmod(layers, stages)
-    sizes = [base] * (stages - extra) + [base + 1] * extra
-    starts = [sum(sizes[:stage]) for stage in range(stages)]
-    return tuple(range(start, start + size) for start, size in zip(starts, sizes, strict=True))
+    ends = accumulate([base] * (stages - extra) + [base + 1] * extra, initial=0)
+    return tuple(range(start, stop) for start, stop in pairwise(ends))
+
+
+def _sizers_of(architecture: Architecture, flags: Flags) -> tuple[Sizer, ...]:
+    return tuple(sizer_of(architecture, stage, flags) for stage in stages_of(architecture, flags.pipeline))
+
+
+_sizers = ByIdentity(_sizers_of)
+
+
+def sizers_of(architecture: Architecture, flags: Flags) -> tuple[Sizer, ...]:
+    """The sizer of every stage, the same at every context."""
+    return _sizers(architecture, replace(flags, context_tokens=1))
 
 
 def sizer_of(architecture: Architecture, stage: range, flags: Flags) -> Sizer:

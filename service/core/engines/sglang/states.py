@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from math import ceil
 
 from service.core.architecture.caches import RecurrentState, StateKind
+from service.core.architecture.kinds import Kinds, kinds_of
 from service.core.architecture.model import Architecture
 from service.core.engines.sglang.flags import Flags
+from service.core.identity import ByIdentity
 from service.core.units import pad
 
 MAMBA_FULL_MEMORY_RATIO = 0.9  # --mamba-full-memory-ratio: state bytes for each byte of cache
@@ -22,30 +24,44 @@ _CONVERGES = 64  # steps that halve the distance to a consistent split
 
 def slot_bytes(architecture: Architecture, parallel: int, stages: tuple[range, ...]) -> int:
     """One state slot on a rank: all recurrent layers, or the most that one pipeline stage has of them."""
-    per_layer = [
-        sum(_state_bytes(state, architecture.state_dtype, parallel) for state in layer.states)
-        for layer in architecture.layers
-    ]
-    total, layers = sum(per_layer), sum(1 for size in per_layer if size)
+    return _slot(architecture, parallel, stages)
+
+
+def _slot_bytes(architecture: Architecture, parallel: int, stages: tuple[range, ...]) -> int:
+    total, layers = _recurrent(kinds_of(architecture), architecture.state_dtype, parallel)
     if not total or len(stages) == 1:
         return total
-    most = max(sum(1 for index in stage if per_layer[index]) for stage in stages)
+    kept = (kinds_of(architecture, stage) for stage in stages)
+    most = max(_recurrent(own, architecture.state_dtype, parallel)[1] for own in kept)
     return int(total * (most / layers))
+
+
+_slot = ByIdentity(_slot_bytes)
+
+
+def _recurrent(kept: Kinds, dtype: str | None, parallel: int) -> tuple[int, int]:
+    """State bytes of layers, and how many have any."""
+    total = layers = 0
+    for (_, _, states), count in kept:
+        if size := sum(_state_bytes(state, dtype, parallel) for state in states):
+            total, layers = total + count * size, layers + count
+    return total, layers
 
 
 def outside_bytes(architecture: Architecture) -> int:
     """Bytes of a slot that are kept beside the budget and not divided: short convolutions over lookups."""
     return sum(
-        state.conv_elements * _CONV_BYTES
-        for layer in architecture.layers
-        for state in layer.states
+        count * state.conv_elements * _CONV_BYTES
+        for (_, _, states), count in kinds_of(architecture)
+        for state in states
         if state.kind is StateKind.LOOKUP_CONV
     )
 
 
 def history_bytes(architecture: Architecture) -> int:
     """Token ids that n-gram lookups remember of a sequence."""
-    return sum(_TOKEN_ID * state.token_history for layer in architecture.layers for state in layer.states)
+    kept = kinds_of(architecture)
+    return sum(count * _TOKEN_ID * state.token_history for (_, _, states), count in kept for state in states)
 
 
 def _state_bytes(state: RecurrentState, dtype: str | None, parallel: int) -> int:

@@ -62,9 +62,9 @@ class TensorRTLLM:
         """Nothing but the memory tells accelerators apart."""
         return ()
 
-    def offered(self, scenario: Scenario) -> int | None:
+    def offered(self, scenario: Scenario, gpu: Gpu, platform: Platform) -> int | None:
         """What is free at start."""
-        return free_at_start(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes).bytes
+        return free_at_start(gpu, platform, scenario.reserved_memory_bytes).bytes
 
     def usable(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int]:
         """What the engine fills of it: weights, buffers and pools."""

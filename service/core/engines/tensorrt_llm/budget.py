@@ -1,9 +1,11 @@
 """The fraction-of-free rule: what the pools get, and what that means for "usable"."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from operator import itemgetter
 
-from service.core.engines.tensorrt_llm.cache import BLOCK, CacheConfig, Kinds, cache_bytes, state_bytes
+from service.core.architecture.kinds import Kinds
+from service.core.engines.tensorrt_llm.cache import BLOCK, CacheConfig, Rates, rates, state_bytes
 from service.core.sizing import Memory
 from service.core.units import ceil_div
 
@@ -19,6 +21,13 @@ class Stage:
     overhead: int
     kept: Kinds
     config: CacheConfig
+    rates: Rates = field(init=False, repr=False, compare=False)
+    state_bytes: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # A search asks for the same bytes at many contexts.
+        object.__setattr__(self, "rates", rates(self.kept, self.config))
+        object.__setattr__(self, "state_bytes", state_bytes(self.kept, self.config))
 
     @property
     def peak(self) -> int:
@@ -27,15 +36,14 @@ class Stage:
 
     def need(self, context_tokens: int, sequences: int) -> int:
         """Bytes that the sequences take of the pools."""
-        one = cache_bytes(self.kept, context_tokens, self.config) + state_bytes(self.kept, self.config)
-        return sequences * one
+        return sequences * (self.rates.cache_bytes(context_tokens) + self.state_bytes)
 
     def memory(self, context_tokens: int, sequences: int) -> Memory:
         """The terms of this rank."""
         return Memory(
             weights=self.weights,
-            kv_cache=sequences * cache_bytes(self.kept, context_tokens, self.config),
-            recurrent_state=sequences * state_bytes(self.kept, self.config),
+            kv_cache=sequences * self.rates.cache_bytes(context_tokens),
+            recurrent_state=sequences * self.state_bytes,
             compute_buffers=self.activations,
             runtime_overhead=self.overhead,
         )
@@ -105,7 +113,15 @@ class Budget:
         """The longest context at which all `sequences` fit, 0 when none does."""
         if self.pinned_bytes is None and self.free_bytes is None:
             return None
-        return _largest(lambda context: self.holds(context, sequences), at_most)
+        each = ceil_div(sequences, self.replicas)
+        # Of the stages that keep alike, the one with the smallest pool decides.
+        pools: dict[tuple[Rates, int], tuple[int, Stage]] = {}
+        for stage in self.stages:
+            pool, kept = self.pool(stage) or 0, (stage.rates, stage.state_bytes)
+            pools[kept] = min(pools.get(kept, (pool, stage)), (pool, stage), key=itemgetter(0))
+        return _largest(
+            lambda context: all(pool >= stage.need(context, each) for pool, stage in pools.values()), at_most
+        )
 
     def max_sequences(self, context_tokens: int, at_most: int) -> int | None:
         """Sequences of this length at once over all replicas, at most `at_most` in each."""

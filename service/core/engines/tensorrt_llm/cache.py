@@ -5,11 +5,10 @@ Source: TensorRT-LLM main of 2026 _torch/pyexecutor/resource_manager.py and kv_c
 sequence), attention_backend/sparse/dsa.py (index keys in fp8 with an f32 scale for 128 values).
 """
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from functools import lru_cache
+from math import ceil, lcm
 
 from service.core.architecture.caches import (
     Cache,
@@ -22,7 +21,7 @@ from service.core.architecture.caches import (
     RecurrentState,
     StateKind,
 )
-from service.core.architecture.model import Layer
+from service.core.architecture.kinds import Kinds
 from service.core.units import ceil_div
 
 BLOCK = 32  # tokens_per_block
@@ -33,9 +32,6 @@ _INDEX_GROUP, _SCALE_BYTES = 128, 4
 _HALF, _SINGLE, _TOKEN_ID = 2, 4, 8
 _WIDTHS = {"float32": _SINGLE, "f32": _SINGLE, "fp32": _SINGLE}
 
-Kept = tuple[Cache | None, IndexCache | None, tuple[RecurrentState, ...]]
-Kinds = tuple[tuple[Kept, int], ...]
-
 
 @dataclass(frozen=True, slots=True)
 class CacheConfig:
@@ -45,12 +41,6 @@ class CacheConfig:
     tensor_parallel: int = 1
     decode_context: int = 1
     state_dtype: str | None = None
-
-
-def kinds(layers: Iterable[Layer]) -> Kinds:
-    """What layers keep, equal ones counted together; layers that keep nothing are left out."""
-    counted = Counter((layer.cache, layer.index, layer.states) for layer in layers)
-    return tuple((kept, count) for kept, count in counted.items() if any(kept))
 
 
 def by_rule(kept: Kinds) -> bool:
@@ -64,14 +54,50 @@ def by_rule(kept: Kinds) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The blocks of one sequence as a sum of whole numbers, in parts of `of` bytes.
+
+    block: of a block of every growing layer. windows: blocks that a window holds at most, and a block of the
+    layers with that window. decode_context: ranks that share the tokens.
+    """
+
+    block: int
+    windows: tuple[tuple[int, int], ...]
+    of: int
+    decode_context: int
+
+    def cache_bytes(self, context_tokens: int) -> int:
+        """Bytes of the blocks, index keys included."""
+        blocks = ceil_div(ceil_div(context_tokens, self.decode_context), BLOCK)
+        windows = sum(size * min(blocks, most) for most, size in self.windows)
+        return ceil_div(blocks * self.block + windows, self.of)
+
+
+@lru_cache(maxsize=1024)
+def rates(kept: Kinds, config: CacheConfig) -> Rates:
+    """What a sequence takes of these layers with each block."""
+    growing, windows = Fraction(0), dict[int, Fraction]()
+    for (cache, index, _), count in kept:
+        growing += count * BLOCK * _growing(cache, index, config)
+        row = count * BLOCK * _row(cache, config)
+        if _slides(cache):
+            most = _window_blocks(cache)
+            windows[most] = windows.get(most, Fraction(0)) + row
+        else:
+            growing += row
+    of = lcm(growing.denominator, *(size.denominator for size in windows.values()))
+    return Rates(
+        int(growing * of),
+        tuple((most, int(size * of)) for most, size in windows.items()),
+        of,
+        config.decode_context,
+    )
+
+
 def cache_bytes(kept: Kinds, context_tokens: int, config: CacheConfig) -> int:
     """Bytes of the blocks of one sequence, index keys included."""
-    blocks = ceil_div(ceil_div(context_tokens, config.decode_context), BLOCK)
-    total = Fraction(0)
-    for (cache, index, _), count in kept:
-        held = min(blocks, _window_blocks(cache)) if _slides(cache) else blocks
-        total += count * BLOCK * (held * _row(cache, config) + blocks * _growing(cache, index, config))
-    return ceil(total)
+    return rates(kept, config).cache_bytes(context_tokens)
 
 
 def bytes_per_token(kept: Kinds, config: CacheConfig) -> int:

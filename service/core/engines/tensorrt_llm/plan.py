@@ -1,8 +1,10 @@
 """TensorRT-LLM's allocation for a scenario, from weights to limits."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from service.core.architecture.model import Layer
+from service.core.architecture.kinds import kinds_of
+from service.core.architecture.model import Architecture
 from service.core.engines.base import weight_notes
 from service.core.engines.platforms import free_at_start
 from service.core.engines.tensorrt_llm.budget import FREE_FRACTION, Budget, Stage
@@ -14,10 +16,8 @@ from service.core.engines.tensorrt_llm.buffers import (
 )
 from service.core.engines.tensorrt_llm.cache import (
     CacheConfig,
-    Kinds,
     by_rule,
     bytes_per_token,
-    kinds,
     state_bytes,
     window_bytes,
 )
@@ -34,7 +34,26 @@ _POOLS = "TensorRT-LLM _torch/pyexecutor/resource_manager.py"
 _FITTED = "NVIDIA aiconfigurator 0.12.0, fitted to TensorRT-LLM"
 _FRACTION = "TensorRT-LLM _torch/pyexecutor/_util.py _cal_max_memory: a fraction of what profiling leaves"
 
-_kept: ByIdentity[tuple[Layer, ...], Kinds] = ByIdentity(kinds)
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What one sequence takes of a rank that holds the whole model."""
+
+    bytes_per_token: int
+    window_bytes: int
+    state_bytes: int
+    by_rule: bool
+
+
+def _figures_of(architecture: Architecture, kv_dtype: str, drafting: bool) -> _Figures:
+    whole = kinds_of(architecture, drafting=drafting)
+    alone = CacheConfig(kv_dtype, state_dtype=architecture.state_dtype)
+    return _Figures(
+        bytes_per_token(whole, alone), window_bytes(whole, alone), state_bytes(whole, alone), by_rule(whole)
+    )
+
+
+_figures: ByIdentity[Architecture, str, bool, _Figures] = ByIdentity(_figures_of)
 
 
 def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
@@ -47,23 +66,22 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     stages = _stages(scenario, table)
     free = free_at_start(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
     budget = _budget(scenario, stages, free.bytes)
-    whole = _kept((*scenario.model.architecture.layers, *_drafting(scenario)))
-    alone = CacheConfig(scenario.kv_cache_dtype, state_dtype=scenario.model.architecture.state_dtype)
+    whole = _figures(scenario.model.architecture, scenario.kv_cache_dtype, _drafts(scenario))
     each = ceil_div(sequences, layout.data)
     longest = scenario.model.architecture.max_context_tokens
     return EnginePlan(
         ranks=tuple(Rank(layout.tensor * layout.data, stage.memory(context, each)) for stage in stages),
         host_bytes=0,
-        kv_bytes_per_token=bytes_per_token(whole, alone),
-        kv_window_bytes_per_sequence=window_bytes(whole, alone),
-        state_bytes_per_sequence=state_bytes(whole, alone),
+        kv_bytes_per_token=whole.bytes_per_token,
+        kv_window_bytes_per_sequence=whole.window_bytes,
+        state_bytes_per_sequence=whole.state_bytes,
         usable_bytes=budget.usable(context, sequences),
         kv_cache_capacity_tokens=budget.capacity_tokens(context),
         max_context_tokens=budget.max_context_tokens(sequences, longest) if limits else None,
         max_concurrent_sequences=budget.max_sequences(context, max(MAX_BATCH, each)) if limits else None,
-        evidence=_evidence(scenario, table, whole, free.sourced),
+        evidence=_evidence(scenario, table, whole.by_rule, free.sourced),
         model_weights_bytes=table.total_bytes,
-        warnings=(*weight_notes(table), *_notes(scenario, whole), *free.notes),
+        warnings=(*weight_notes(table), *_notes(scenario, whole.by_rule), *free.notes),
         shortages=_shortages(scenario, budget),
     )
 
@@ -88,7 +106,7 @@ def _table(scenario: Scenario) -> WeightTable:
     return weigh(
         scenario.model,
         scenario.quantization,
-        mtp=bool(_drafting(scenario)),
+        mtp=_drafts(scenario),
         vision=scenario.vision and bool(scenario.model.architecture.vision),
     )
 
@@ -98,9 +116,9 @@ def _budget(scenario: Scenario, stages: tuple[Stage, ...], free: int | None) -> 
     return Budget(stages, free, fraction, scenario.kv_cache_memory_bytes, scenario.layout.data)
 
 
-def _drafting(scenario: Scenario) -> tuple[Layer, ...]:
-    """MTP layers, which are loaded for speculation only."""
-    return scenario.model.architecture.mtp if scenario.speculative_tokens else ()
+def _drafts(scenario: Scenario) -> bool:
+    """Whether MTP layers are loaded: for speculation only."""
+    return bool(scenario.speculative_tokens and scenario.model.architecture.mtp)
 
 
 def _stages(scenario: Scenario, table: WeightTable) -> tuple[Stage, ...]:
@@ -110,24 +128,17 @@ def _stages(scenario: Scenario, table: WeightTable) -> tuple[Stage, ...]:
         scenario.kv_cache_dtype, layout.tensor, layout.decode_context, architecture.state_dtype
     )
     activations = activation_bytes(architecture, layout, scenario.max_batched_tokens)
+    overhead, drafting = runtime_overhead(layout), _drafts(scenario)
     ranges = stage_layers(len(architecture.layers), layout.pipeline)
     return tuple(
-        Stage(weights, activations, runtime_overhead(layout), _kept_by(scenario, own), config)
+        Stage(weights, activations, overhead, kinds_of(architecture, own, drafting=drafting), config)
         for weights, own in zip(stage_weights(table, architecture, layout), ranges, strict=True)
     )
 
 
-def _kept_by(scenario: Scenario, own: range) -> Kinds:
-    layers = scenario.model.architecture.layers
-    drafting = _drafting(scenario) if own.stop == len(layers) else ()
-    if len(own) == len(layers) and not drafting:
-        return _kept(layers)
-    return kinds((*layers[own.start : own.stop], *drafting))
-
-
-def _evidence(scenario: Scenario, table: WeightTable, whole: Kinds, free: Sourced) -> dict[str, Sourced]:
+def _evidence(scenario: Scenario, table: WeightTable, ruled: bool, free: Sourced) -> dict[str, Sourced]:
     """How well each term is known; pools by analogy where no rule was read."""
-    cache = Sourced(Evidence.CONFIG if by_rule(whole) else Evidence.ESTIMATE, _POOLS)
+    cache = Sourced(Evidence.CONFIG if ruled else Evidence.ESTIMATE, _POOLS)
     fitted = scenario.layout.tensor in FITTED_DEGREES
     return {
         "weights": Sourced(table.evidence, table.source),
@@ -139,8 +150,8 @@ def _evidence(scenario: Scenario, table: WeightTable, whole: Kinds, free: Source
     }
 
 
-def _notes(scenario: Scenario, whole: Kinds) -> Iterator[Note]:
-    if not by_rule(whole):
+def _notes(scenario: Scenario, ruled: bool) -> Iterator[Note]:
+    if not ruled:
         yield Note("engine_rule_generic", {"engine": scenario.engine})
 
 

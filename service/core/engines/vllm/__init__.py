@@ -4,15 +4,18 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from service.core.architecture.model import Architecture
+from service.core.arrays import Whole
 from service.core.derivation.explained import Explained
 from service.core.derivation.steps import Trace
 from service.core.engines.base import EngineDefaults
+from service.core.engines.sheets import Case, Places, Sheet
 from service.core.engines.vllm.budget import UTILIZATION, usable_bytes
 from service.core.engines.vllm.buffers import batch_defaults
 from service.core.engines.vllm.dtypes import KV_DTYPES, auto_dtype
 from service.core.engines.vllm.explain import explain
 from service.core.engines.vllm.generation import generation
-from service.core.engines.vllm.plan import longest, plan
+from service.core.engines.vllm.plan import plan
+from service.core.engines.vllm.sheet import sheet
 from service.core.hardware import Gpu, Platform
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Sizing
@@ -66,17 +69,13 @@ class VLLM:
         """The generation, and the batch that the API server takes."""
         return generation(gpu), batch_defaults(gpu)
 
-    def offered(self, scenario: Scenario) -> int | None:
-        """Its share of the memory."""
-        return usable_bytes(scenario.gpu, scenario)
+    def offered(self, scenario: Scenario, gpu: Gpu, platform: Platform) -> int | None:  # noqa: ARG002
+        """Its share of the memory, on every platform."""
+        return usable_bytes(gpu, scenario)
 
-    def usable(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int]:  # noqa: ARG002 - all of it
-        """All of that share."""
-        return offered
-
-    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
-        """The largest context in each of these amounts of memory."""
-        return longest(scenario, offered)
+    def sheet(self, cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
+        """The plan of every row at every context, on every place."""
+        return sheet(cases, contexts, places)
 
     def explain(self, sizing: Sizing, trace: Trace) -> Explained:
         """The steps behind the plan."""

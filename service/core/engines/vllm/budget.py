@@ -20,7 +20,7 @@ UTILIZATION = 0.92  # default of --gpu-memory-utilization
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A rank of one pipeline stage.
+    """A rank of one pipeline stage, or of many at once where the numbers are arrays.
 
     loaded_buffers: what loading adds to the weights. workspace_per_token: buffer bytes for each token of the
     context.
@@ -39,6 +39,10 @@ class Stage:
         workspace = self.workspace_per_token * context_tokens
         fixed = self.loaded_buffers + self.fixed_buffers
         return self.activations.peak(sequences) + fixed + workspace
+
+    def taken(self, context_tokens: int, sequences: int) -> int:
+        """Bytes beside the pool."""
+        return self.weights + self.buffers(context_tokens, sequences) + self.overhead
 
     def memory(self, context_tokens: int, sequences: int) -> Memory:
         """The terms of this rank for `sequences` of `context_tokens`.
@@ -71,6 +75,12 @@ def _fixed(stage: Stage) -> int:
     return stage.weights + stage.loaded_buffers + stage.fixed_buffers
 
 
+def admits(stage: Stage, pool_bytes: int, context_tokens: int, sequences: int) -> bool:
+    """Whether a rank's pool can admit `sequences` of this length, the null block set apart; also arrays."""
+    blocks = stage.demand.blocks(context_tokens, sequences) + 1
+    return pool_bytes >= blocks * stage.demand.bytes_per_block
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """The ranks of a deployment against the memory of its GPU.
@@ -90,16 +100,13 @@ class Budget:
             return self.pinned_bytes
         if self.usable_bytes is None:
             return None
-        taken = stage.weights + stage.buffers(context_tokens, each) + stage.overhead
-        return self.usable_bytes - taken
+        return self.usable_bytes - stage.taken(context_tokens, each)
 
     def holds(self, context_tokens: int, sequences: int) -> bool:
         """Whether every stage can admit `sequences` of this length, the null block set apart."""
         each = ceil_div(sequences, self.replicas)
         for stage in self.stages:
-            pool = self.pool(stage, context_tokens, each) or 0
-            blocks = stage.demand.blocks(context_tokens, each) + 1
-            if pool < blocks * stage.demand.bytes_per_block:
+            if not admits(stage, self.pool(stage, context_tokens, each) or 0, context_tokens, each):
                 return False
         return True
 

@@ -10,7 +10,9 @@ from math import sqrt
 
 from service.core.architecture.caches import LatentCache
 from service.core.architecture.model import Architecture
+from service.core.arrays import larger
 from service.core.hardware import Gpu
+from service.core.identity import ByIdentity
 from service.core.scenario import Layout
 from service.core.units import GIB, MIB
 
@@ -62,7 +64,7 @@ class Activations:
 
     def peak(self, sequences: int) -> int:
         """Bytes with `sequences` at once."""
-        return max(self.layer, self.vision, max(self.sequences, sequences) * self.sampler)
+        return larger(larger(self.layer, self.vision), larger(self.sequences, sequences) * self.sampler)
 
 
 def activations(
@@ -73,12 +75,21 @@ def activations(
     vision: the tower is loaded, hence profiled (v1/worker/gpu/model_runner.py profile_run).
     """
     _, sequences = batch_defaults(gpu)
+    return _activations(architecture, layout, sequences, tokens, vision)
+
+
+def _profiled(
+    architecture: Architecture, layout: Layout, sequences: int, tokens: int, vision: bool
+) -> Activations:
     return Activations(
         layer=2 * tokens * _layer_width(architecture, layout),
         sampler=architecture.vocabulary * _SAMPLER_BYTES,
         sequences=sequences,
         vision=_vision_bytes(architecture, tokens) if vision else 0,
     )
+
+
+_activations: ByIdentity[Architecture, Layout, int, int, bool, Activations] = ByIdentity(_profiled)
 
 
 def _layer_width(architecture: Architecture, layout: Layout) -> int:
@@ -128,10 +139,17 @@ def _vision_bytes(architecture: Architecture, tokens: int) -> int:
 
 def sparse_workspace_per_token(architecture: Architecture) -> int:
     """Bytes for each token of the longest context that sparse MLA's prefill gathers; 0 without an index."""
+    return _sparse_workspace(architecture)
+
+
+def _gathered(architecture: Architecture) -> int:
     for layer in architecture.layers:
         if layer.index is not None and isinstance(layer.cache, LatentCache):
             return _SPARSE_WORKSPACE_ROWS * 2 * (layer.cache.latent_dim + layer.cache.rope_dim)
     return 0
+
+
+_sparse_workspace = ByIdentity(_gathered)
 
 
 def cuda_graphs() -> int:

@@ -15,6 +15,7 @@ from service.core.architecture.caches import (
 )
 from service.core.architecture.model import Architecture
 from service.core.engines.vllm.generation import Generation
+from service.core.identity import ByIdentity
 from service.core.units import ceil_div
 
 KV_DTYPES = (
@@ -59,6 +60,10 @@ def shares_entries(ratios: Iterable[int]) -> bool:
 
 def auto_dtype(architecture: Architecture, generation: Generation) -> str:
     """What `--kv-cache-dtype auto` resolves to; the quantization of the weights has no say."""
+    return _auto_dtype(architecture, generation)
+
+
+def _auto(architecture: Architecture, generation: Generation) -> str:
     layers = architecture.layers
     ratios = [layer.cache.ratio for layer in layers if isinstance(layer.cache, CompressedCache)]
     if ratios:
@@ -70,6 +75,9 @@ def auto_dtype(architecture: Architecture, generation: Generation) -> str:
     if architecture.engine_class in _FP8_ON_SM100 and generation is Generation.BLACKWELL_DATACENTER:
         return "fp8"
     return "bf16"
+
+
+_auto_dtype: ByIdentity[Architecture, Generation, str] = ByIdentity(_auto)
 
 
 def key_value_bytes(cache: KeyValueCache, dtype: str) -> int:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from math import ceil
 
 from service.core.architecture.caches import KeyValueCache, LatentCache
@@ -33,14 +34,16 @@ _BIASED_WIDTH = {Generation.HOPPER: 64, Generation.BLACKWELL_DATACENTER: 256}
 _EXPERT_BIAS = "ffn_down_exps.bias"
 
 
-def _absorbed_by_layer(architecture: Architecture) -> tuple[int, ...]:
-    return tuple(
+def _absorbed_before(architecture: Architecture) -> tuple[int, ...]:
+    """Parameters of these roles in the layers before each, and in all."""
+    own = (
         sum(tensor.parameters for tensor in layer.tensors if tensor.role in _ABSORBED_ROLES)
         for layer in architecture.layers
     )
+    return tuple(accumulate(own, initial=0))
 
 
-_absorbed = ByIdentity(_absorbed_by_layer)
+_absorbed = ByIdentity(_absorbed_before)
 
 
 def absorbed_bytes(architecture: Architecture, layers: range, tensor_parallel: int) -> int:
@@ -49,7 +52,7 @@ def absorbed_bytes(architecture: Architecture, layers: range, tensor_parallel: i
     They exist after loading and are no part of the checkpoint, so they count as buffers and not as weights.
     """
     parameters = _absorbed(architecture)
-    return 2 * sum(parameters[layer] for layer in layers) // tensor_parallel
+    return 2 * (parameters[layers.stop] - parameters[layers.start]) // tensor_parallel
 
 
 def _rotary(architecture: Architecture) -> int:

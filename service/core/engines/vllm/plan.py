@@ -6,15 +6,16 @@ from service.core.catalogued import Model
 from service.core.engines.base import weight_notes
 from service.core.engines.vllm.budget import Budget, Stage, binding, usable_bytes
 from service.core.engines.vllm.figures import sequence_figures
+from service.core.engines.vllm.generation import generation
 from service.core.engines.vllm.stages import (
+    Loaded,
     cache_config,
     drafting_layers,
-    hosted_roles,
+    load,
     model_holdings,
-    pipeline_stages,
+    stages_with,
 )
 from service.core.evidence import Evidence
-from service.core.parallel import lookup_bytes
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Note, Rank, Sourced
 from service.core.units import ceil_div
@@ -33,7 +34,8 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     """
     layout, context, sequences = scenario.layout, scenario.context_tokens, scenario.concurrent_sequences
     config, table = cache_config(scenario), loaded_table(scenario)
-    stages = pipeline_stages(scenario, table, config)
+    loaded = load(scenario.model, table, layout, generation(scenario.gpu))
+    stages = stages_with(scenario, loaded, config)
     usable = usable_bytes(scenario.gpu, scenario)
     budget = Budget(binding(stages), usable, scenario.kv_cache_memory_bytes, layout.data)
     figures = sequence_figures(model_holdings(scenario), config)
@@ -42,7 +44,7 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     longest = scenario.model.architecture.max_context_tokens
     return EnginePlan(
         ranks=tuple(Rank(alike, stage.memory(context, each)) for stage in stages),
-        host_bytes=_host_bytes(scenario, table),
+        host_bytes=host_bytes(loaded, scenario.cpu_offload_percent),
         kv_bytes_per_token=figures.kv_bytes_per_token,
         kv_window_bytes_per_sequence=figures.kv_window_bytes,
         state_bytes_per_sequence=figures.state_bytes,
@@ -57,15 +59,6 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     )
 
 
-def longest(scenario: Scenario, offered: Sequence[int]) -> list[int | None]:
-    """The longest context for the scenario's sequences in each of these usable amounts."""
-    stages = binding(pipeline_stages(scenario, loaded_table(scenario), cache_config(scenario)))
-    pinned, replicas = scenario.kv_cache_memory_bytes, scenario.layout.data
-    sequences, most = scenario.concurrent_sequences, scenario.model.architecture.max_context_tokens
-    budgets = (Budget(stages, usable, pinned, replicas) for usable in offered)
-    return [budget.max_context_tokens(sequences, most) for budget in budgets]
-
-
 def loaded_table(scenario: Scenario) -> WeightTable:
     """The tensors that the engine loads."""
     vision = scenario.vision and bool(scenario.model.architecture.vision)
@@ -73,10 +66,9 @@ def loaded_table(scenario: Scenario) -> WeightTable:
     return weigh(scenario.model, scenario.quantization, mtp=drafting, vision=vision)
 
 
-def _host_bytes(scenario: Scenario, table: WeightTable) -> int:
+def host_bytes(loaded: Loaded, offload_percent: float) -> int:
     """Lookup tables, one copy, and the share of the rest that `--cpu-offload-gb` keeps off the GPU."""
-    tables = lookup_bytes(table, hosted_roles(scenario.model.architecture))
-    return tables + int((table.total_bytes - tables) * scenario.cpu_offload_percent / 100)
+    return loaded.tables + int((loaded.total - loaded.tables) * offload_percent / 100)
 
 
 def _evidence(scenario: Scenario, table: WeightTable) -> dict[str, Sourced]:

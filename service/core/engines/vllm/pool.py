@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from service.core.architecture.caches import CompressedCache, IndexScheme
+from service.core.arrays import larger
 from service.core.engines.vllm.blocks import BlockSize, block_size
 from service.core.engines.vllm.compressed import slab_alignment
 from service.core.engines.vllm.groups import Grouping, group_layers
@@ -41,7 +42,7 @@ class Demand:
 
     def blocks(self, context_tokens: int, sequences: int, constant: bool | None = None) -> int:
         """Blocks for `sequences` at once: one is being admitted, the others decode."""
-        others = max(0, sequences - 1) * self.steady(context_tokens, constant)
+        others = larger(0, sequences - 1) * self.steady(context_tokens, constant)
         return self.admission(context_tokens, constant) + others
 
     def _blocks(self, context_tokens: int, in_flight: int, constant: bool | None) -> int:

@@ -6,6 +6,7 @@ Source: vLLM 0.33.0 v1/kv_cache_interface.py and get_kv_cache_spec of the layers
 from dataclasses import dataclass
 from enum import StrEnum
 
+from service.core.arrays import smaller
 from service.core.engines.vllm.generation import Generation
 from service.core.units import ceil_div, pad
 
@@ -81,9 +82,9 @@ class Spec:
             return ceil_div(ceil_div(context_tokens, config.decode_context), self.block)
         if self.kind is SpecKind.SLIDING:
             reach = self.window - 1 + config.extra_window + in_flight_tokens
-            return ceil_div(min(reach, context_tokens), self.block) + 1
+            return ceil_div(smaller(reach, context_tokens), self.block) + 1
         if self.kind is SpecKind.CHUNKED:
-            return ceil_div(min(self.window + in_flight_tokens, context_tokens), self.block)
+            return ceil_div(smaller(self.window + in_flight_tokens, context_tokens), self.block)
         return self.slots
 
 

@@ -15,8 +15,8 @@ from service.core.engines.llama_cpp.explain.cells import Cells
 from service.core.engines.llama_cpp.explain.rows import Rows
 from service.core.engines.llama_cpp.explain.states import state_of_layer
 from service.core.engines.llama_cpp.index import tokens_per_row
-from service.core.engines.llama_cpp.layers import sort_kinds
-from service.core.engines.llama_cpp.load import Counts, Load
+from service.core.engines.llama_cpp.layers import Counts, sort_kinds
+from service.core.engines.llama_cpp.load import Load
 from service.core.engines.llama_cpp.pool import Pool
 from service.core.engines.llama_cpp.state import layer_state_bytes
 from service.core.scenario import Scenario

@@ -1,12 +1,12 @@
 """How MLX's figures follow from the facts: caches in whole steps, states, a prompt's chunk."""
 
+from service.core.architecture.kinds import kinds as kept_by
 from service.core.derivation.explained import Explained
 from service.core.derivation.expressions import Expression
 from service.core.derivation.ranks import EXPLAINED, UNSTATED, kinds
 from service.core.derivation.shares import rank_shares
 from service.core.derivation.steps import Trace
 from service.core.derivation.weights import model_weights
-from service.core.engines.mlx.cache import kinds as kept_by
 from service.core.engines.mlx.explain.caches import Caches
 from service.core.engines.mlx.explain.prompts import prompt
 from service.core.parallel import stage_layers

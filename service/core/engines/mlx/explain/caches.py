@@ -11,11 +11,12 @@ from service.core.architecture.caches import (
     LatentCache,
     Reach,
 )
+from service.core.architecture.kinds import Kept, Kinds
+from service.core.architecture.kinds import kinds as kept_by
 from service.core.derivation.expressions import Expression, add, ceil_div, pad, smallest
 from service.core.derivation.facts import config, rule
 from service.core.derivation.steps import Topic, Trace, Unit
-from service.core.engines.mlx.cache import STEP, Kept, Kinds, cache_bytes, doubles_index
-from service.core.engines.mlx.cache import kinds as kept_by
+from service.core.engines.mlx.cache import STEP, cache_bytes, doubles_index
 from service.core.engines.mlx.explain.states import state_of_layer
 from service.core.engines.mlx.kv_types import GROUP, quantized, row_bytes
 from service.core.scenario import Scenario

@@ -1,9 +1,10 @@
 """The peak of a prompt's chunk."""
 
+from service.core.architecture.kinds import Kinds
 from service.core.derivation.expressions import Expression, largest, lift, smallest
 from service.core.derivation.facts import config, rule
 from service.core.derivation.steps import Topic, Trace, Unit
-from service.core.engines.mlx.cache import Kinds, chunk_bytes
+from service.core.engines.mlx.cache import chunk_bytes
 from service.core.engines.mlx.load import PROMPTS_AT_ONCE
 from service.core.evidence import Evidence
 from service.core.scenario import Scenario

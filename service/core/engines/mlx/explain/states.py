@@ -1,10 +1,11 @@
 """The recurrent state of one layer and sequence."""
 
 from service.core.architecture.caches import CompressedCache
+from service.core.architecture.kinds import Kept
 from service.core.derivation.expressions import Expression, add
 from service.core.derivation.facts import rule
 from service.core.derivation.steps import Topic, Trace, Unit
-from service.core.engines.mlx.cache import Kept, state_bytes
+from service.core.engines.mlx.cache import state_bytes
 from service.core.sizing import Sourced
 
 _CACHE = rule("mlx-lm 0.32.2 models/cache.py")

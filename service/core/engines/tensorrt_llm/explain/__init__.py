@@ -1,5 +1,6 @@
 """How TensorRT-LLM's figures follow from the facts: blocks of its pools, states, the fraction of free."""
 
+from service.core.architecture.kinds import kinds as kept_by
 from service.core.derivation.explained import Explained
 from service.core.derivation.expressions import Expression
 from service.core.derivation.ranks import EXPLAINED, UNSTATED, kinds
@@ -7,7 +8,6 @@ from service.core.derivation.shares import rank_shares
 from service.core.derivation.steps import Trace
 from service.core.derivation.weights import model_weights
 from service.core.engines.tensorrt_llm.cache import CacheConfig
-from service.core.engines.tensorrt_llm.cache import kinds as kept_by
 from service.core.engines.tensorrt_llm.explain.budget import activations, usable
 from service.core.engines.tensorrt_llm.explain.pools import Pools
 from service.core.parallel import stage_layers

@@ -11,10 +11,11 @@ from service.core.architecture.caches import (
     LatentCache,
     Reach,
 )
+from service.core.architecture.kinds import Kept, Kinds
 from service.core.derivation.expressions import Expression, add, ceil_div, smallest
 from service.core.derivation.facts import config, rule
 from service.core.derivation.steps import Topic, Trace, Unit
-from service.core.engines.tensorrt_llm.cache import BLOCK, CacheConfig, Kept, Kinds, cache_bytes
+from service.core.engines.tensorrt_llm.cache import BLOCK, CacheConfig, cache_bytes
 from service.core.engines.tensorrt_llm.explain.states import state_of_layer
 from service.core.scenario import Scenario
 

@@ -1,10 +1,11 @@
 """The recurrent state of one layer and sequence on one rank."""
 
 from service.core.architecture.caches import CompressedCache, StateKind
+from service.core.architecture.kinds import Kept
 from service.core.derivation.expressions import Expression, add
 from service.core.derivation.facts import rule
 from service.core.derivation.steps import Topic, Trace, Unit
-from service.core.engines.tensorrt_llm.cache import CacheConfig, Kept, state_bytes
+from service.core.engines.tensorrt_llm.cache import CacheConfig, state_bytes
 from service.core.sizing import Sourced
 
 _STATES = rule("TensorRT-LLM _torch/pyexecutor/mamba_cache_manager.py")

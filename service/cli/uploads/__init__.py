@@ -1,0 +1,1 @@
+"""Commands around uploaded measurements: keys, import, export, backup, migration."""

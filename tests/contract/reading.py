@@ -69,8 +69,14 @@ def _names(answer: Any, tag: str) -> re.Pattern[str]:
     found = {text for text in strings(answer) if re.search(r"\d", text) and not text.isdigit()}
     found |= {voice(tag).period(text) for text in found if _DAY.fullmatch(text)}
     found |= {line for text in found for line in text.splitlines()} | _constants(tag)
-    either = "|".join(re.escape(name) for name in sorted(found, key=len, reverse=True) if name.strip())
+    either = "|".join(_whole(name) for name in sorted(found, key=len, reverse=True) if name.strip())
     return re.compile(either, re.IGNORECASE)
+
+
+def _whole(name: str) -> str:
+    """The name, never as a part of a number: the version `1.0` is not in 131.072."""
+    before, after = r"(?<!\d)" if name[0].isdigit() else "", r"(?!\d)" if name[-1].isdigit() else ""
+    return before + re.escape(name) + after
 
 
 def _marks(tag: str) -> tuple[str, str]:

@@ -9,7 +9,6 @@ from service.api.written_text import Choice, Line
 from service.core.cost.currency import CURRENCIES
 from service.core.engines import ENGINES
 from service.core.hardware import Platform
-from service.i18n import LANGUAGES
 
 Json = dict[str, Any]
 
@@ -134,8 +133,3 @@ def _nullable(name: str, parameter: Parameter) -> Json:
     if "enum" in schema:
         schema["enum"] = [*schema["enum"], None]
     return schema
-
-
-def language_tags() -> list[str]:
-    """Values of Content-Language."""
-    return [language.content_tag for language in LANGUAGES.values()]

@@ -119,10 +119,6 @@ def _whole(request: Request) -> bytes:
     return body
 
 
-def _path(*parts: str) -> str:
-    return ".".join(filter(None, parts))
-
-
 def _given(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[ParameterError]]:
     """The fields that are right, and the faults of the others."""
     try:

@@ -14,6 +14,7 @@ from service.core.measurements import Measurement
 from service.core.scenario import Layout
 from service.core.speed.classes import LAYER_SPLIT, SERVING, generation, interval_class
 from service.core.speed.run import Run, Streams, family, run
+from service.core.speed.work import work
 from service.core.weights.formats import FORMATS
 from service.core.weights.weigh import weigh
 
@@ -123,8 +124,10 @@ def _run(row: Measurement, model: Model, gpu: Gpu, engine: str) -> Run:
     prompt, output = row.prompt_tokens or 0, row.output_tokens or 0
     dtype = row.kv_cache_dtype or "bf16"
     quantization = row.quantization or ""
+    table = weigh(model, quantization, family=family(engine, quantization))
     return run(
-        weigh(model, quantization, family=family(engine, quantization)),
+        work(table, model.architecture),
+        table.quantization,
         model.architecture,
         gpu,
         Layout(pipeline=count, split="layer") if layer_split else Layout(tensor=row.tensor_parallel or count),

@@ -4,7 +4,7 @@ from typing import Any
 
 from service.core.architecture.caches import CompressedCache, KeyValueCache, Reach
 from service.core.engines.llama_cpp.cache import cache_bytes, layer_cache_bytes
-from service.core.engines.llama_cpp.compute import compute_bytes, graph
+from service.core.engines.llama_cpp.compute import graph, layer_stage_bytes, output_stage_bytes
 from service.core.engines.llama_cpp.pool import Pool, pool
 from service.core.engines.llama_cpp.state import state_bytes
 from service.core.units import GIB, MIB
@@ -58,7 +58,7 @@ def _compute(case: Case) -> int:
     entry, cells = model(case), _pool(case)
     outputs = cells.micro_batch if case.ask.get("all_logits") else cells.sequences
     shape = graph(entry.architecture, entry.compute_floats, entry.compute_exact)
-    return compute_bytes(shape, cells, outputs)
+    return max(layer_stage_bytes(shape, cells), output_stage_bytes(shape, cells, outputs))
 
 
 def compare(case: Case, term: str) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import pytest
 from service.core.architecture.model import Architecture
 from service.core.architecture.parse import parse
 from service.core.engines.llama_cpp.cache import cache_bytes, kv_bytes_per_token
-from service.core.engines.llama_cpp.compute import compute_bytes, graph
+from service.core.engines.llama_cpp.compute import graph, layer_stage_bytes, output_stage_bytes
 from service.core.engines.llama_cpp.pool import pool
 from service.core.engines.llama_cpp.state import state_bytes
 from tests.published import expectations, llamacpp_figures, models
@@ -65,7 +65,8 @@ def test_the_rule_gives_the_compute_buffer_within_15_percent(model: str) -> None
     """Without the model's own figure the buffer follows from its shapes, for every run of a server."""
     shape = graph(architecture(model))
     for run in (run for run in runs(model) if run["n_out"]):
-        computed = compute_bytes(shape, pool(run["ctx"], **arguments(run)), run["n_out"])
+        cells = pool(run["ctx"], **arguments(run))
+        computed = max(layer_stage_bytes(shape, cells), output_stage_bytes(shape, cells, run["n_out"]))
         assert computed == pytest.approx(run["compute_bytes"], rel=0.15), run
 
 
@@ -75,7 +76,8 @@ def test_the_models_own_figure_gives_the_compute_buffer_exactly(model: str) -> N
     figures = llamacpp_figures()[model]
     shape = graph(architecture(model), figures["compute_floats_per_token"], exact=True)
     for run in (run for run in runs(model) if is_served(run) and run["np"] == 1):
-        computed = compute_bytes(shape, pool(run["ctx"], **arguments(run)), run["n_out"])
+        cells = pool(run["ctx"], **arguments(run))
+        computed = max(layer_stage_bytes(shape, cells), output_stage_bytes(shape, cells, run["n_out"]))
         assert computed == pytest.approx(run["compute_bytes"], rel=1e-4), run
 
 
@@ -85,7 +87,8 @@ def test_an_index_lets_the_recorded_figure_grow_with_the_context(model: str) -> 
     figures = llamacpp_figures()[model]
     shape = graph(architecture(model), figures["compute_floats_per_token"], exact=False)
     for run in (run for run in runs(model) if is_served(run) and run["np"] == 1):
-        computed = compute_bytes(shape, pool(run["ctx"], **arguments(run)), run["n_out"])
+        cells = pool(run["ctx"], **arguments(run))
+        computed = max(layer_stage_bytes(shape, cells), output_stage_bytes(shape, cells, run["n_out"]))
         assert computed == pytest.approx(run["compute_bytes"], rel=0.06), run
 
 

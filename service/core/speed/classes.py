@@ -1,6 +1,6 @@
 """Which class of measurements a scenario belongs to: runtime, GPU generation, grain of the format."""
 
-from service.core.hardware import Gpu, GpuKind
+from service.core.hardware import Gpu
 
 SERVING = frozenset({"vllm", "sglang", "tensorrt-llm"})
 LAYER_SPLIT = frozenset({"llama.cpp", "ollama", "lm-studio", "mlx"})
@@ -65,8 +65,3 @@ def grain(quantization: str) -> str:
     if name[:1] in "568" and name.endswith("bit"):
         return "wide"
     return next((kind for start, kind in _GRAINS if name.startswith(start)), "four")
-
-
-def is_switched(gpu: Gpu) -> bool:
-    """Whether several of these exchange data over a switch or mesh of their own, not over PCIe."""
-    return gpu.kind is GpuKind.DATACENTER and gpu.max_per_node > 1 and bool(gpu.interconnect_gbs)

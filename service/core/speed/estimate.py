@@ -10,7 +10,7 @@ from service.core.speed.constants import USER_REPORTED, Interval, SpeedConstants
 from service.core.speed.decode import step
 from service.core.speed.prefill import first_token_seconds, prefill_seconds
 from service.core.speed.result import Basis, Estimate, Speed, Withheld
-from service.core.speed.run import Run, Streams, family, run_with
+from service.core.speed.run import Run, Streams, family, run
 from service.core.speed.work import work_of
 from service.core.units import ceil_div
 
@@ -50,7 +50,7 @@ def run_of(scenario: Scenario) -> Run:
     """The run that a scenario means: decode at a cache filled with the prompt and half of the output."""
     layout = scenario.layout
     kind = family(scenario.engine, scenario.quantization)
-    return run_with(
+    return run(
         work_of(scenario.model, scenario.quantization, kind),
         scenario.quantization,
         scenario.model.architecture,

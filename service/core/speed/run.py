@@ -7,9 +7,8 @@ from service.core.hardware import Gpu
 from service.core.scenario import Layout
 from service.core.speed.cache_reads import CacheReads, attention_products, cache_reads
 from service.core.speed.classes import LAYER_SPLIT, generation, grain, runtime
-from service.core.speed.work import Work, work
+from service.core.speed.work import Work
 from service.core.weights.formats import FORMATS, Family
-from service.core.weights.table import WeightTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +62,6 @@ class Streams:
 
 
 def run(
-    table: WeightTable,
-    architecture: Architecture,
-    gpu: Gpu,
-    layout: Layout,
-    streams: Streams,
-    *,
-    engine: str,
-    backend: str,
-    gpu_count: int,
-    chunk_tokens: int,
-    host_share: float = 0.0,
-) -> Run:
-    """The run of a weight table; ValueError when the memory bandwidth is not known."""
-    return run_with(
-        work(table, architecture),
-        table.quantization,
-        architecture,
-        gpu,
-        layout,
-        streams,
-        engine=engine,
-        backend=backend,
-        gpu_count=gpu_count,
-        chunk_tokens=chunk_tokens,
-        host_share=host_share,
-    )
-
-
-def run_with(
     done: Work,
     quantization: str,
     architecture: Architecture,
@@ -105,7 +75,7 @@ def run_with(
     chunk_tokens: int,
     host_share: float = 0.0,
 ) -> Run:
-    """The run of weights whose work is known; as `run`."""
+    """The run of weights whose work is known; ValueError when the memory bandwidth is not."""
     if gpu.memory_bandwidth_gbs is None:
         raise ValueError("memory bandwidth unknown")
     peak = _half_peak(gpu)

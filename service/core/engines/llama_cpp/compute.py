@@ -39,17 +39,11 @@ def graph(architecture: Architecture, floats: float | None = None, exact: bool =
     return Graph(architecture, _stages(architecture), floats, exact)
 
 
-def compute_bytes(graph: Graph, pool: Pool, outputs: int, copies: int = 1) -> int:
-    """Bytes of one device's compute buffer.
-
-    outputs: tokens that get logits (llama-server: one a sequence and draft token). copies: how often the
-    inputs are kept, 4 (GGML_SCHED_MAX_COPIES) where several devices work as a pipeline.
-    """
-    return larger(layer_stage_bytes(graph, pool, copies), output_stage_bytes(graph, pool, outputs))
-
-
 def layer_stage_bytes(graph: Graph, pool: Pool, copies: int = 1) -> int:
-    """Bytes while the layers are computed: inputs with their masks, and the widest stage."""
+    """Bytes while the layers are computed: inputs with their masks, and the widest stage.
+
+    copies: how often the inputs are kept, 4 (GGML_SCHED_MAX_COPIES) where several devices work as a pipeline.
+    """
     inputs = _mask_bytes(graph, pool) * copies
     if copies > 1:
         inputs = inputs + copies * _F32 * pool.micro_batch * graph.architecture.hidden_size

@@ -115,13 +115,6 @@ def stages_with(scenario: Scenario, loaded: Loaded, config: CacheConfig) -> tupl
     )
 
 
-def loaded_bytes(scenario: Scenario, table: WeightTable, layers: range) -> int:
-    """What "Model loading took" counts on a rank beside the checkpoint's own tensors."""
-    architecture, layout = scenario.model.architecture, scenario.layout
-    padding = loading.padding_bytes(table, architecture, layout, generation(scenario.gpu), layers)
-    return _copies(architecture, layout, layers) + padding
-
-
 def _copies(architecture: Architecture, layout: Layout, layers: range) -> int:
     """Copies and tables that loading makes, whatever the format."""
     return loading.absorbed_bytes(architecture, layers, layout.tensor) + loading.rotary_bytes(architecture)

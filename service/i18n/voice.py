@@ -41,6 +41,7 @@ class Voice:
         self._needless_space = re.compile(f"(?<=[{inside}]) (?=[{inside}])") if inside else None
         # The same amounts stand in a table, a chart and a sentence, and in many answers.
         self._decimal = lru_cache(_REMEMBERED)(partial(format_decimal, locale=language.locale))
+        self._in_currency = lru_cache(_REMEMBERED)(self._formatted_currency)
 
     def text(self, msgid: str, /, **values: object) -> str:
         """The translated message with its named placeholders filled; KeyError when one has no value."""
@@ -108,7 +109,7 @@ class Voice:
         """What one US dollar is in the voice's currency, to four decimal places."""
         return self._in_currency(1 if self.rate is None else float(self.rate.per_usd), "0.0000")
 
-    def _in_currency(self, amount: float, digits: str) -> str:
+    def _formatted_currency(self, amount: float, digits: str) -> str:
         pattern = self.language.locale.currency_formats["standard"].pattern
         return format_currency(
             amount,

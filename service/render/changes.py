@@ -7,12 +7,21 @@ from typing import Any
 from service.catalog import Catalog
 from service.core.engines import ENGINES
 from service.core.hardware import Gpu
-from service.core.scenario import Scenario
+from service.core.planning.formats import format_bytes, least_bytes
+from service.core.scenario import DEGREES, Scenario
 from service.core.size import with_gpu_count
-from service.core.sizing import Sizing, Verdict
+from service.core.sizing import EnginePlan, Sizing, Verdict
+from service.core.speed.run import family
 from service.errors import InvalidParameters
 from service.render import amounts
-from service.render.what_if import Outcome, at_context, changed, in_format, on_gpu, planned
+from service.render.what_if import (
+    Outcome,
+    at_context,
+    changed,
+    on_gpu,
+    planned,
+    scenario_in_format,
+)
 
 RUNS = (Verdict.FITS, Verdict.TIGHT)
 Value = int | str
@@ -98,12 +107,22 @@ def _more(scenario: Scenario, counts: Iterable[int], wanted: Collection[Verdict]
 
 
 def largest_format(sizing: Sizing) -> Outcome | None:
-    """The outcome in the largest format of the same engine that fits."""
+    """The outcome in the largest format of the same engine that fits; what surely does not is not planned."""
     scenario = sizing.scenario
-    engine = ENGINES[scenario.engine]
-    found = (in_format(scenario, name) for name in sorted(engine.formats))
-    fitting = [outcome for outcome in found if outcome is not None and outcome.verdict in RUNS]
-    return max(fitting, key=lambda outcome: outcome.plan.model_weights_bytes, default=None)
+    model, engine = scenario.model, ENGINES[scenario.engine]
+    loaded = (scenario_in_format(scenario, name) for name in sorted(engine.formats))
+    within = [found for found in loaded if found is not None and not _exceeds(found)]
+    within.sort(key=lambda s: -format_bytes(model, s.quantization, family=family(s.engine, s.quantization)))
+    outcomes = map(Outcome.planned, within)
+    return next((outcome for outcome in outcomes if outcome.verdict in RUNS), None)
+
+
+def _exceeds(scenario: Scenario) -> bool:
+    """Whether the weights alone surely exceed all GPUs together."""
+    memory = scenario.gpu.memory_bytes
+    if memory is None or scenario.cpu_offload_percent:
+        return False
+    return least_bytes(scenario.model, scenario.quantization) > memory * scenario.gpu_count
 
 
 def smaller_kv_types(scenario: Scenario) -> list[Outcome]:
@@ -142,33 +161,55 @@ def _on_count(scenario: Scenario, count: int) -> Outcome | None:
         return None
 
 
-def smallest_gpu(
-    scenario: Scenario, gpus: Iterable[Gpu], wanted: Collection[Verdict] = RUNS, *, least_bytes: int = 0
-) -> Outcome | None:
-    """The outcome on the accelerator with the least memory, in the same number, that has a wanted verdict.
-
-    One on which the engine is only a port counts where no other does. least_bytes: what each must hold.
-    """
-    count, engine = scenario.gpu_count, scenario.engine
-    known = [
+def from_smallest(gpus: Iterable[Gpu], engine: str, gpu_count: int) -> tuple[Gpu, ...]:
+    """Accelerators of which the engine uses so many in one machine, by memory; where it is a port, last."""
+    known = (
         gpu
         for gpu in gpus
-        if (gpu.memory_bytes or 0) > least_bytes
-        and gpu.exists
-        and gpu.backends(engine)
-        and count <= gpu.max_per_node
-    ]
-    for gpu in sorted(known, key=lambda gpu: (_is_port(gpu, engine), gpu.memory_bytes, gpu.id)):
-        found = on_gpu(scenario, gpu, count)
+        if gpu.memory_bytes and gpu.exists and gpu.backends(engine) and gpu_count <= gpu.max_per_node
+    )
+    return tuple(sorted(known, key=lambda gpu: (_is_port(gpu, engine), gpu.memory_bytes, gpu.id)))
+
+
+def smallest_gpu(
+    scenario: Scenario,
+    plan: EnginePlan,
+    ordered: Iterable[Gpu],
+    wanted: Collection[Verdict] = RUNS,
+) -> Outcome | None:
+    """The outcome on the first of the ordered accelerators, in the same number, that has a wanted verdict.
+
+    plan: of the scenario where it is; what it puts on a GPU in any case need not be tried on smaller ones.
+    """
+    least = _anywhere(scenario, plan)
+    for gpu in ordered:
+        if (gpu.memory_bytes or 0) <= least:
+            continue
+        found = on_gpu(scenario, gpu, scenario.gpu_count)
         if found is not None and found.verdict in wanted:
             return found
     return None
 
 
+def _anywhere(scenario: Scenario, plan: EnginePlan) -> int:
+    """Bytes on the fullest GPU that are the same on any other; pools of KV cache follow from its memory.
+
+    Degrees that were given are not taken along, and without them each GPU may hold less.
+    """
+    memory = plan.fullest
+    if not all(name in scenario.defaulted for name in DEGREES):
+        return 0
+    if not ENGINES[scenario.engine].splits_layers:
+        return memory.weights
+    return memory.weights + memory.kv_cache + memory.recurrent_state
+
+
 def _gpu(sizing: Sizing, gpus: Mapping[str, Gpu], wanted: Collection[Verdict] = RUNS) -> Iterator[Change]:
-    found = smallest_gpu(sizing.scenario, gpus.values(), wanted)
+    scenario = sizing.scenario
+    ordered = from_smallest(gpus.values(), scenario.engine, scenario.gpu_count)
+    found = smallest_gpu(scenario, sizing.plan, ordered, wanted)
     if found is not None:
-        yield from _of("gpu", sizing.scenario.gpu.name, found.scenario.gpu.name, found)
+        yield from _of("gpu", scenario.gpu.name, found.scenario.gpu.name, found)
 
 
 def _is_port(gpu: Gpu, engine: str) -> bool:

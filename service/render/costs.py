@@ -27,8 +27,13 @@ def comparison(found: Comparison) -> dict[str, Any]:
         "items": [offered(item) for item in found.offered],
         "total": len(found.offered),
         "excluded": [_excluded(item) for item in found.excluded],
-        "own_hardware": None if found.own is None else own(found.own, asked=found.own_count_given),
+        "own_hardware": own_hardware(found),
     }
+
+
+def own_hardware(found: Comparison) -> dict[str, Any] | None:
+    """The accelerators of the scenario itself; None where no number of them runs it."""
+    return None if found.own is None else own(found.own, asked=found.own_count_given)
 
 
 def offered(item: Offered) -> dict[str, Any]:

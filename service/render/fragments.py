@@ -79,7 +79,7 @@ def _content(section: Section, subject: Subject | None, catalog: object, speaker
         said = [speaker.text(_NOT_AVAILABLE)]
     else:
         said = [speaker.text(_NEEDS_MODEL if isinstance(subject, Gpu) else _NEEDS_GPU)]
-    if currencies.has_prices(data):
+    if speaker.rate is not None and currencies.has_prices(data):
         said = [*said, *currencies.sentences(speaker)]
         data = currencies.with_currency(data, speaker)
     head = {

@@ -27,7 +27,9 @@ def escape(value: object) -> Markup:
 
 def printable(text: str) -> str:
     """The text without controls, which no markup may hold, and without changes of direction."""
-    return _UNPRINTABLE.sub("", text)
+    return (
+        text if text.isprintable() else _UNPRINTABLE.sub("", text)
+    )  # nearly all of it is, which is soon seen
 
 
 def code(value: object) -> Markup:

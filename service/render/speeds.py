@@ -12,8 +12,8 @@ _DIGITS = 4
 def block(speed: Speed) -> dict[str, Any]:
     """Decode of all sequences and of one, prefill, time to first token, what bounds, and what it rests on."""
     return {
-        "decode_tokens_per_second": _estimate(speed.decode_aggregate),
-        "per_sequence": _estimate(speed.decode),
+        "decode_tokens_per_second": estimate(speed.decode_aggregate),
+        "per_sequence": estimate(speed.decode),
         "prefill_tokens_per_second": _maybe(speed.prefill),
         "time_to_first_token_ms": _maybe(speed.time_to_first_token_ms),
         "bound": str(speed.bound),
@@ -31,12 +31,13 @@ def significant(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def _estimate(found: Estimate) -> dict[str, float]:
+def estimate(found: Estimate) -> dict[str, float]:
+    """A rate or a time with its interval."""
     return {name: significant(getattr(found, name)) for name in ("low", "estimate", "high")}
 
 
 def _maybe(found: Estimate | None) -> dict[str, float] | None:
-    return None if found is None else _estimate(found)
+    return None if found is None else estimate(found)
 
 
 def _basis(found: Basis) -> dict[str, Any]:

@@ -17,7 +17,7 @@ _PLAIN = (str, int, float, NoneType)
 
 def with_messages(value: Any, speaker: Voice) -> Any:
     """The same data, a sentence beside each code that has parameters, wherever it stands."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):  # nearly always a dict, which is soon seen
         if len(value) == 2 and value.keys() == {"code", "parameters"}:
             return {**value, "message": _message(value["code"], value["parameters"], speaker)}
         return {

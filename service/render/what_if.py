@@ -90,9 +90,12 @@ def at_context(scenario: Scenario, context_tokens: int) -> Outcome | None:
 
 def in_format(scenario: Scenario, quantization: str) -> Outcome | None:
     """The outcome in another format with the same engine; None when the engine does not load it."""
-    return _outcome(
-        _resolved(replace(request_of(scenario), engine=scenario.engine, quantization=quantization))
-    )
+    return _outcome(scenario_in_format(scenario, quantization))
+
+
+def scenario_in_format(scenario: Scenario, quantization: str) -> Scenario | None:
+    """The same question in another format with the same engine; None when the engine does not load it."""
+    return _resolved(replace(request_of(scenario), engine=scenario.engine, quantization=quantization))
 
 
 def in_format_elsewhere(scenario: Scenario, quantization: str) -> Outcome | None:

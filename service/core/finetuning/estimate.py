@@ -1,6 +1,7 @@
 """Training -> memory, verdict, and the smallest hardware, for each method."""
 
 from collections.abc import Iterable
+from operator import itemgetter
 
 from service.core.architecture.tensors import TensorClass
 from service.core.finetuning.memory import Needs, evidence, needs
@@ -91,11 +92,15 @@ def _judge(gpu: Gpu, total: int, usable: int | None) -> tuple[Verdict, tuple[Not
 
 
 def _smallest(need: Needs, gpus: Iterable[Gpu]) -> Placement | None:
-    found = [(count, gpu) for gpu in gpus if (count := min_gpu_count(need, gpu)) is not None]
-    if not found:
+    """The fewest accelerators, which are the largest; then the smallest of those that do in that number."""
+    known = [(usable, gpu) for gpu in gpus if (usable := usable_bytes(gpu))]
+    count = min_gpu_count(need, max(known, key=itemgetter(0))[1]) if known else None
+    if count is None:
         return None
-    count, gpu = min(found, key=lambda pair: (pair[0], pair[1].memory_bytes or 0, pair[1].id))
-    return Placement(gpu, count, need.on(count).total, usable_bytes(gpu) or 0)
+    held = need.on(count).total
+    enough = (pair for pair in known if pair[0] >= held)
+    usable, gpu = min(enough, key=lambda pair: (pair[1].memory_bytes or 0, pair[1].id))
+    return Placement(gpu, count, held, usable)
 
 
 def _notes(training: Training, method: Method) -> tuple[Note, ...]:

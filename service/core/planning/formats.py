@@ -10,6 +10,7 @@ from service.core.catalogued import Model
 from service.core.engines.base import Engine
 from service.core.identity import ByIdentity
 from service.core.weights.block_types import GgmlType
+from service.core.weights.derived import FromWeights
 from service.core.weights.formats import FORMATS, Family
 from service.core.weights.weigh import is_native
 
@@ -77,6 +78,10 @@ def _resident_of(tensors: Iterable[Tensor]) -> int:
 
 
 _resident = ByIdentity(_always_resident)
+
+
+format_bytes: FromWeights[int] = FromWeights(lambda _, table: table.total_bytes)
+"""Bytes of a model's weights in a format; arguments as of `weigh`."""
 
 
 def least_bytes(model: Model, quantization: str) -> int:

@@ -65,17 +65,16 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
     providers = {offer.provider for offer in catalog.costs.offers}
     rows = _best_of_each(found)
     scenario = sizing.scenario
-    whole = costs.comparison(found)
     return {
         "as_of": found.as_of,
         "hours_per_day": scenario.hours_per_day,
         "electricity_usd_per_kwh": scenario.electricity_usd_per_kwh,
         "offers_total": len(catalog.costs.offers),
-        "offers_running": whole["total"],
+        "offers_running": len(found.offered),
         "cheapest_current": _cheapest_current(found),
         "rows": [costs.offered(row) for row in rows],
         "without_offer": sorted(providers - {row.rent.rental.offer.provider for row in rows}),
-        "own_hardware": whole["own_hardware"],
+        "own_hardware": costs.own_hardware(found),
     }
 
 

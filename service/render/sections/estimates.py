@@ -15,12 +15,14 @@ from service.core.resolve import (
     DEFAULT_PROMPT_TOKENS,
 )
 from service.core.sizing import Sizing
+from service.core.speed.result import Speed
 from service.i18n.marking import mark
 from service.i18n.messages.terms import ENGINES as ENGINE_NAMES
 from service.i18n.voice import Voice
-from service.render import amounts, plans
+from service.render import amounts
 from service.render.sections.recommendations import values_of
 from service.render.speed_of import speed_or_reasons_by
+from service.render.speeds import estimate
 
 _BASIS = mark(
     "Estimated tokens per second of one sequence in %(format)s with %(engine)s at a context of %(context)s "
@@ -115,14 +117,13 @@ def _row(model: Model, gpu: Gpu, question: Question, facts: Facts) -> dict[str, 
     if shown is None:
         assert left is not None  # no option has a reason
         return {**row, "verdict": str(left.verdict), "reason": amounts.notes((left.reason,))[0]}
-    found = plans.option(shown)
-    speed = found["speed"]
+    speed = shown.speed if isinstance(shown.speed, Speed) else None
     return {
         **row,
-        "gpu_count": found["gpu_count"],
-        "verdict": found["verdict"],
-        "speed": None if speed is None else speed["per_sequence"],
-        "indicative": None if speed is None else speed["indicative"],
+        "gpu_count": shown.sizing.scenario.gpu_count,
+        "verdict": str(shown.sizing.verdict),
+        "speed": None if speed is None else estimate(speed.decode),
+        "indicative": None if speed is None else speed.decode_basis.indicative,
     }
 
 

@@ -1,21 +1,21 @@
 """The model in every format that an engine loads: weights, memory, speed, and the GPU that it takes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from service.catalog import Catalog
 from service.core.engines import ENGINES
-from service.core.scenario import Scenario
+from service.core.hardware import Gpu
 from service.core.sizing import Sizing
-from service.core.weights.formats import FORMATS, Family
+from service.core.speed.run import family
 from service.core.weights.weigh import weigh
 from service.i18n.marking import mark
 from service.i18n.messages.terms import ENGINES as ENGINE_NAMES
 from service.i18n.voice import Voice
 from service.render import amounts
-from service.render.changes import smallest_gpu
+from service.render.changes import from_smallest, smallest_gpu
 from service.render.speed_of import speed_by
-from service.render.speeds import block
+from service.render.speeds import estimate
 from service.render.what_if import Outcome, in_format, in_format_elsewhere
 
 _SAME_QUESTION = mark(
@@ -35,14 +35,19 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
     """One row for each format, largest weights first."""
     assert isinstance(catalog, Catalog)
     scenario = sizing.scenario
-    rows = []
-    for quantization in sorted({name for engine in ENGINES.values() for name in engine.formats}):
-        if quantization == scenario.quantization:
-            rows.append(_row(Outcome.of(sizing), catalog, selected=True))
-            continue
-        found = in_format(scenario, quantization) or in_format_elsewhere(scenario, quantization)
-        if found is not None:
-            rows.append(_row(found, catalog, selected=False))
+    found = list(_outcomes(sizing))
+    gpus = {
+        engine: from_smallest(catalog.gpus.values(), engine, scenario.gpu_count)
+        for engine in {outcome.scenario.engine for outcome in found}
+    }
+    rows = [
+        {
+            **_row(outcome, catalog),
+            "smallest_gpu": _smallest_gpu(outcome, gpus[outcome.scenario.engine]),
+            "selected": outcome.scenario.quantization == scenario.quantization,
+        }
+        for outcome in found
+    ]
     rows.sort(key=lambda row: (-row["weights"]["bytes"], row["quantization"]))
     return {
         "engine": scenario.engine,
@@ -53,6 +58,18 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
         "usable": amounts.maybe_amount(sizing.plan.usable_bytes),
         "rows": rows,
     }
+
+
+def _outcomes(sizing: Sizing) -> Iterator[Outcome]:
+    """The outcome in every format that this engine loads, or another one on the same GPU."""
+    scenario = sizing.scenario
+    for quantization in sorted({name for engine in ENGINES.values() for name in engine.formats}):
+        if quantization == scenario.quantization:
+            yield Outcome.of(sizing)
+            continue
+        found = in_format(scenario, quantization) or in_format_elsewhere(scenario, quantization)
+        if found is not None:
+            yield found
 
 
 def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
@@ -72,10 +89,12 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
     return said
 
 
-def _row(outcome: Outcome, catalog: Catalog, *, selected: bool) -> dict[str, Any]:
+def _row(outcome: Outcome, catalog: Catalog) -> dict[str, Any]:
     scenario = outcome.scenario
     speed = speed_by(catalog)(outcome.sizing())
-    table = weigh(scenario.model, scenario.quantization, family=_family(scenario))
+    table = weigh(
+        scenario.model, scenario.quantization, family=family(scenario.engine, scenario.quantization)
+    )
     return {
         "quantization": scenario.quantization,
         "engine": scenario.engine,
@@ -88,17 +107,14 @@ def _row(outcome: Outcome, catalog: Catalog, *, selected: bool) -> dict[str, Any
         "total": amounts.amount(outcome.plan.total.total),
         "per_gpu_total": amounts.amount(outcome.plan.fullest.total),
         "verdict": str(outcome.verdict),
-        "speed": None if speed is None else block(speed)["per_sequence"],
+        "speed": None if speed is None else estimate(speed.decode),
         "indicative": None if speed is None else speed.decode_basis.indicative,
-        "smallest_gpu": _smallest_gpu(outcome, catalog),
-        "selected": selected,
     }
 
 
-def _smallest_gpu(outcome: Outcome, catalog: Catalog) -> dict[str, Any] | None:
-    """The accelerator with the least memory that holds the format, in the same number."""
-    weights = outcome.plan.fullest.weights
-    found = smallest_gpu(outcome.scenario, catalog.gpus.values(), least_bytes=weights)
+def _smallest_gpu(outcome: Outcome, gpus: Sequence[Gpu]) -> dict[str, Any] | None:
+    """The first of the accelerators that holds the format, in the same number."""
+    found = smallest_gpu(outcome.scenario, outcome.plan, gpus)
     if found is None:
         return None
     gpu = found.scenario.gpu
@@ -107,9 +123,3 @@ def _smallest_gpu(outcome: Outcome, catalog: Catalog) -> dict[str, Any] | None:
 
 def _named(engine: str) -> str:
     return ENGINE_NAMES.get(engine, engine)
-
-
-def _family(scenario: Scenario) -> Family | None:
-    """GGUF where the engine lives on it, for the 16-bit formats that exist in several kinds of file."""
-    home = FORMATS[ENGINES[scenario.engine].default_format].family
-    return Family.GGUF if home is Family.GGUF and FORMATS[scenario.quantization].recipe else None

@@ -7,7 +7,8 @@ from typing import Any
 from service.catalog import Catalog
 from service.core.engines import ENGINES
 from service.core.hardware import Gpu
-from service.core.planning.formats import format_bytes, least_bytes
+from service.core.planning.formats import format_bytes
+from service.core.planning.reach import Reach
 from service.core.scenario import DEGREES, Scenario
 from service.core.size import with_gpu_count
 from service.core.sizing import EnginePlan, Sizing, Verdict
@@ -110,19 +111,18 @@ def largest_format(sizing: Sizing) -> Outcome | None:
     """The outcome in the largest format of the same engine that fits; what surely does not is not planned."""
     scenario = sizing.scenario
     model, engine = scenario.model, ENGINES[scenario.engine]
+    reach = Reach(model, scenario.gpu, offloads=bool(scenario.cpu_offload_percent))
     loaded = (scenario_in_format(scenario, name) for name in sorted(engine.formats))
-    within = [found for found in loaded if found is not None and not _exceeds(found)]
-    within.sort(key=lambda s: -format_bytes(model, s.quantization, family=family(s.engine, s.quantization)))
-    outcomes = map(Outcome.planned, within)
-    return next((outcome for outcome in outcomes if outcome.verdict in RUNS), None)
-
-
-def _exceeds(scenario: Scenario) -> bool:
-    """Whether the weights alone surely exceed all GPUs together."""
-    memory = scenario.gpu.memory_bytes
-    if memory is None or scenario.cpu_offload_percent:
-        return False
-    return least_bytes(scenario.model, scenario.quantization) > memory * scenario.gpu_count
+    found = [asked for asked in loaded if asked is not None]
+    found.sort(key=lambda s: -format_bytes(model, s.quantization, family=family(s.engine, s.quantization)))
+    for asked in found:
+        if reach.exceeded_by(asked.quantization, asked.gpu_count) is not None:
+            continue
+        outcome = Outcome.planned(asked)
+        if outcome.verdict in RUNS:
+            return outcome
+        reach.learn(outcome.plan)
+    return None
 
 
 def smaller_kv_types(scenario: Scenario) -> list[Outcome]:

@@ -392,7 +392,7 @@ def test_nothing_is_said_without_a_translation(section: str, sizing: Sizing):
     [
         (
             "de",
-            f"Das passt auf eine einzelne GPU (Card 24GB): Von 20,00{NBSP}GiB nutzbarem GPU-Speicher werden "
+            f"Das passt auf eine GPU vom Typ Card 24GB: Von 20,00{NBSP}GiB nutzbarem GPU-Speicher werden "
             f"14,00{NBSP}GiB benötigt, das entspricht einer Auslastung von 70,0{NBSP}%; "
             f"die Reserve beträgt 6,00{NBSP}GiB.",
         ),

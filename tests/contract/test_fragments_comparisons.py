@@ -6,12 +6,16 @@ from typing import Any
 import pytest
 
 from service.catalog import Catalog
+from service.core.engines import ENGINES
 from service.core.request import Request
 from service.core.resolve import resolve
 from service.core.size import size
 from service.core.sizing import Sizing
+from service.core.speed.run import family
+from service.core.weights.weigh import weigh
+from service.render.changes import RUNS, from_smallest, largest_format, smallest_gpu
 from service.render.fragments import render
-from service.render.what_if import request_of
+from service.render.what_if import Outcome, in_format, on_gpu, request_of
 
 QUESTIONS: list[dict[str, Any]] = [
     {"model": "kimi-k3.1-pro", "gpu": "h20-141gb"},
@@ -103,3 +107,36 @@ def test_an_offload_says_what_the_host_needs(catalog: Catalog):
     host = answer["memory"]["host"]
     assert host["bytes"] == sizing.plan.host_bytes > 0
     assert f"{host['gib']:.2f} GiB is kept in system RAM, not on the GPU." in answer["sentences"]
+
+
+SHORTCUTS: list[dict[str, Any]] = [
+    {"model": "llama-3.3-70b-instruct", "gpu": "rtx-4090"},
+    {"model": "qwen3-32b", "gpu": "h100-80gb-sxm", "engine": "vllm", "context_tokens": 32_768},
+    {"model": "gpt-oss-120b", "gpu": "rtx-3090", "gpu_count": 4, "context_tokens": 65_536},
+    {"model": "glm-4.5-air", "gpu": "h20-141gb", "engine": "vllm", "gpu_count": 2, "tensor_parallel": 1},
+    {"model": "gemma-3-27b-it", "gpu": "rtx-3060-12gb", "cpu_offload_percent": 60.0},
+]
+
+
+@pytest.mark.parametrize("question", SHORTCUTS, ids=lambda q: f"{q['model']} {q['gpu']}")
+def test_what_is_passed_over_would_not_have_fitted(catalog: Catalog, question: dict[str, Any]):
+    """The largest format and the smallest accelerator are those that sizing every one of them finds."""
+    sizing = ask(catalog, question)
+    scenario, engine = sizing.scenario, ENGINES[sizing.scenario.engine]
+    formats = [found for name in engine.formats if (found := in_format(scenario, name)) is not None]
+    running = [found for found in formats if found.verdict in RUNS]
+    best = largest_format(sizing)
+    sizes = {format_bytes_of(found) for found in running}
+    assert (best and format_bytes_of(best)) == max(sizes, default=None)
+    every = [gpu for gpu in catalog.gpus.values() if gpu.memory_bytes and gpu.exists]
+    ordered = from_smallest(every, engine.id, scenario.gpu_count)
+    assert {gpu.id for gpu in ordered} <= {gpu.id for gpu in every if gpu.backends(engine.id)}
+    outcomes = ((gpu, on_gpu(scenario, gpu, scenario.gpu_count)) for gpu in ordered)
+    first = next((gpu.id for gpu, found in outcomes if found is not None and found.verdict in RUNS), None)
+    found = smallest_gpu(scenario, sizing.plan, ordered)
+    assert (found and found.scenario.gpu.id) == first
+
+
+def format_bytes_of(outcome: Outcome) -> int:
+    asked = outcome.scenario
+    return weigh(asked.model, asked.quantization, family=family(asked.engine, asked.quantization)).total_bytes

@@ -6,7 +6,7 @@ import pytest
 
 from service.catalog import Catalog
 from service.core.evidence import Evidence
-from service.core.finetuning.estimate import fine_tune, usable_bytes
+from service.core.finetuning.estimate import fine_tune, min_gpu_count, trains, usable_bytes
 from service.core.finetuning.memory import needs
 from service.core.finetuning.modules import linears
 from service.core.finetuning.result import TERMS
@@ -255,6 +255,21 @@ def test_the_smallest_hardware_has_the_fewest_gpus_then_the_least_memory(catalog
     assert answer.smallest.gpu_count == 1
     assert answer.smallest.gpu.label_gb == 12
     assert answer.smallest.usable_bytes >= answer.per_gpu.total
+
+
+@pytest.mark.parametrize("model", [LLAMA_8B, "llama-3.3-70b-instruct", "kimi-k3"])
+def test_the_smallest_hardware_is_what_asking_every_accelerator_finds(catalog: Catalog, model: str):
+    """Of all counts the lowest, of its accelerators the one with the least memory."""
+    gpus = [gpu for gpu in catalog.gpus.values() if gpu.exists and gpu.evidence != "estimate" and trains(gpu)]
+    for answer in fine_tune(training(catalog, model), catalog.gpus.values()).results:
+        need = needs(training(catalog, model), answer.method)
+        counts = {gpu.id: count for gpu in gpus if (count := min_gpu_count(need, gpu)) is not None}
+        fewest = min(counts.values())
+        smallest = min(
+            (gpu for gpu in gpus if counts.get(gpu.id) == fewest), key=lambda gpu: (gpu.memory_bytes, gpu.id)
+        )
+        assert answer.smallest is not None
+        assert (answer.smallest.gpu.id, answer.smallest.gpu_count) == (smallest.id, fewest)
 
 
 def test_without_an_accelerator_there_is_no_verdict(catalog: Catalog):

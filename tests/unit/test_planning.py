@@ -273,6 +273,15 @@ def everything(model, gpu, question) -> tuple[int, str] | None:
     return None
 
 
+def test_weights_in_system_memory_are_no_reason_to_pass_over_a_card(catalog: Catalog, facts: Facts):
+    """80 % of 39 GiB in system RAM leave 8 GiB for 24 GiB of a card: what a sizing says, a plan says too."""
+    model, gpu = catalog.models["llama-3.3-70b-instruct"], catalog.gpus["rtx-4090"]
+    asked = Question("llama.cpp", "q4_k_m", 1, {"cpu_offload_percent": 80.0})
+    (found,), left = search(model, gpu, asked, facts)
+    assert found.sizing.verdict is Verdict.FITS and left is None
+    assert not search(model, gpu, replace(asked, values={}), facts)[0]
+
+
 @pytest.mark.parametrize(
     ("demands", "code"),
     [

@@ -9,9 +9,10 @@ from service.core.engines import ENGINES
 from service.core.engines.base import Engine
 from service.core.hardware import Gpu, GpuKind
 from service.core.notes import Note
-from service.core.planning.formats import LADDERS, ladder, least_bytes, nominal_bits
+from service.core.planning.formats import LADDERS, ladder, nominal_bits
 from service.core.planning.prices import cheapest_purchase, is_old
 from service.core.planning.question import Demands, Facts, Left, Option, Question
+from service.core.planning.reach import Reach
 from service.core.request import Request
 from service.core.resolve import resolve
 from service.core.scenario import DEGREES
@@ -23,7 +24,6 @@ from service.errors import InvalidParameters
 # One engine for each kind of file; the others load the same files and are planned for by name.
 TRIED = ("llama.cpp", "vllm", "mlx")
 _WORTH_A_GPU = 2  # nominal bits that a format must gain for more GPUs to be listed
-_SURE = 0.95  # of caches and buffers that another format surely needs too
 _LAYOUT = frozenset({"gpu_count", *DEGREES})
 _NEAR_MISSES = frozenset({"plan_too_dear", "plan_too_slow", "plan_first_token_late"})
 _WHOLE_LAYERS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32, 48, 64)
@@ -125,9 +125,7 @@ class _Walk:
         formats = ladder(engine, model.architecture) if wanted is None else (wanted,)
         self.formats = tuple(name for name in formats if nominal_bits(name) > above)
         self.left: Left | None = None
-        self.usable = gpu.memory_bytes  # of one GPU at the most
-        self.seen = 0
-        self.beside = 0
+        self.reach = Reach(model, gpu, offloads=bool(question.values.get("cpu_offload_percent")))
 
     def options(self, counts: tuple[int, ...]) -> Iterator[Option]:
         """The best format for each number of GPUs, while it gets better by two bits."""
@@ -150,7 +148,7 @@ class _Walk:
             if isinstance(sizing, Note):
                 self._leave(sizing, count, quantization, Verdict.UNSUPPORTED)
                 continue
-            self._learn(sizing)
+            self.reach.learn(sizing.plan)
             if sizing.verdict in RUNS:
                 found = option(sizing, self.facts)
                 refusal = too_slow(found, self.question.demands)
@@ -165,24 +163,14 @@ class _Walk:
 
     def _hopeless(self, count: int, quantization: str) -> bool:
         """Whether the weights and what was seen to stand beside them exceed all GPUs together."""
-        if self.usable is None:
-            return False
-        least = least_bytes(self.model, quantization)
-        if least + self.beside <= self.usable * count:
+        least = self.reach.exceeded_by(quantization, count)
+        if least is None:
             return False
         if self.left is None or self.left.reason.code == "plan_weights_too_large":
             values = {"format": quantization, "least_bytes": least, "gpu_count": count}
             note = Note("plan_weights_too_large", {**values, "gpu": self.gpu.name})
             self._leave(note, count, quantization)
         return True
-
-    def _learn(self, sizing: Sizing) -> None:
-        """The memory of a GPU, and caches and buffers, which no further format or GPU makes smaller."""
-        total = sizing.plan.total
-        beside = int(_SURE * (total.total - total.weights))
-        self.beside = min(self.beside or beside, beside)
-        self.usable = max(self.seen, sizing.plan.usable_bytes or 0)
-        self.seen = self.usable
 
     def _affordable(self, count: int) -> bool:
         most = self.question.demands.max_usd_per_hour

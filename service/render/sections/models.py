@@ -6,6 +6,7 @@ from typing import Any
 from service.catalog import Catalog
 from service.core.catalogued import Model
 from service.core.engines import ENGINES
+from service.core.planning.reach import Reach
 from service.core.scenario import Scenario
 from service.core.sizing import Sizing
 from service.core.weights.formats import FORMATS, Family
@@ -17,7 +18,6 @@ from service.render.changes import RUNS
 from service.render.what_if import Outcome, of_model
 
 MOST_ROWS = 40
-_SURELY = 0.75  # part of the nominal size that is on the GPU in any case
 # From the best to the smallest format that people use; of checkpoints only the published one surely exists.
 _LADDERS: Mapping[Family, tuple[str, ...]] = {
     Family.GGUF: ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "iq4_xs", "q3_k_m", "q2_k"),
@@ -46,7 +46,7 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
         for model in catalog.models.values()
         if model.id != scenario.model.id and _supported(model, scenario.engine)
     ]
-    found = (_row(scenario, model, _within_reach(sizing, model, catalog, formats)) for model in others)
+    found = (_row(scenario, model, formats) for model in others)
     rows = [row for row in found if row is not None]
     rows.sort(key=_order)
     return {
@@ -105,26 +105,18 @@ def _row(scenario: Scenario, model: Model, formats: Sequence[str]) -> dict[str, 
 
 
 def _best(scenario: Scenario, model: Model, formats: Sequence[str]) -> Outcome | None:
-    """The outcome in the first format that fits, else in the smallest."""
+    """The outcome in the first format that fits, else in the smallest; what surely exceeds is not planned."""
+    reach = Reach(model, scenario.gpu, offloads=bool(scenario.cpu_offload_percent))
     found = None
     for name in formats:
+        if name != formats[-1] and reach.exceeded_by(name, scenario.gpu_count) is not None:
+            continue
         found = of_model(scenario, model, name)
-        if found is not None and found.verdict in RUNS:
-            return found
+        if found is not None:
+            if found.verdict in RUNS:
+                return found
+            reach.learn(found.plan)
     return found
-
-
-def _within_reach(sizing: Sizing, model: Model, catalog: Catalog, formats: Sequence[str]) -> Sequence[str]:
-    """The formats without those that are far too large; weighing each takes most of the time."""
-    usable = sizing.plan.usable_bytes
-    if usable is None or sizing.scenario.cpu_offload_percent:
-        return formats
-    room = usable * sizing.scenario.gpu_count
-    for place, name in enumerate(formats):
-        bits = catalog.quantizations[name].nominal_bits_per_weight
-        if bits is None or _SURELY * bits / 8 * model.parameters_total <= room:
-            return formats[place:]
-    return formats[-1:]
 
 
 def _order(row: Mapping[str, Any]) -> tuple[bool, float, str]:

@@ -20,8 +20,7 @@ from service.core.planning.plan import plan_hardware, plan_models
 from service.core.planning.prices import is_old
 from service.core.planning.question import Demands, Facts, Option, Question
 from service.core.planning.rank import front, places_of_hardware
-from service.core.planning.search import search, sized
-from service.core.sizing import Sizing, Verdict
+from service.core.planning.search import search
 from service.core.speed.estimate import estimate
 from service.core.speed.result import Basis, Bound, Estimate, Speed
 from service.core.weights.weigh import weigh
@@ -244,42 +243,6 @@ def test_more_gpus_are_only_listed_for_a_better_format(catalog: Catalog, facts: 
     assert len(found) >= 2
     assert counts == sorted(set(counts))
     assert all(later - sooner >= 2 for sooner, later in pairwise(bits))
-
-
-@pytest.mark.parametrize("engine", ["llama.cpp", "vllm"])
-@pytest.mark.parametrize(
-    "model", ["llama-3.3-70b-instruct", "glm-4.5-air", "gemma-3-27b-it", "qwen3.5-35b-a3b"]
-)
-def test_nothing_that_runs_is_passed_over(catalog: Catalog, facts: Facts, model: str, engine: str):
-    """What is ruled out unseen does not fit: the first option is the one that trying everything finds."""
-    question = Question(engine=engine, values={"context_tokens": 32768})
-    for gpu in (catalog.gpus[name] for name in ("rtx-3060-12gb", "rtx-4090", "rtx-5090", "l40s-48gb")):
-        found, _ = search(catalog.models[model], gpu, question, facts)
-        first = found[0].sizing.scenario if found else None
-        assert (first and (first.gpu_count, first.quantization)) == everything(
-            catalog.models[model], gpu, question
-        ), gpu.id
-
-
-def everything(model, gpu, question) -> tuple[int, str] | None:
-    """The fewest GPUs and the best format of the ladder on them, every one of them sized."""
-    engine = ENGINES[question.engine]
-    steps = (1, 2, 3, 4, 5, 6, 7, 8) if engine.splits_layers else (1, 2, 4, 8)
-    for count in (n for n in steps if n <= gpu.max_per_node):
-        for quantization in ladder(engine, model.architecture):
-            sizing = sized(model, gpu, count, engine.id, quantization, question)
-            if isinstance(sizing, Sizing) and sizing.verdict in (Verdict.FITS, Verdict.TIGHT):
-                return count, quantization
-    return None
-
-
-def test_weights_in_system_memory_are_no_reason_to_pass_over_a_card(catalog: Catalog, facts: Facts):
-    """80 % of 39 GiB in system RAM leave 8 GiB for 24 GiB of a card: what a sizing says, a plan says too."""
-    model, gpu = catalog.models["llama-3.3-70b-instruct"], catalog.gpus["rtx-4090"]
-    asked = Question("llama.cpp", "q4_k_m", 1, {"cpu_offload_percent": 80.0})
-    (found,), left = search(model, gpu, asked, facts)
-    assert found.sizing.verdict is Verdict.FITS and left is None
-    assert not search(model, gpu, replace(asked, values={}), facts)[0]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from service.core.hardware import Gpu
 from service.core.planning.formats import least_bytes
 from service.core.sizing import EnginePlan
 
-_SURE = 0.95  # of caches and buffers that another format surely needs too
+_SURE = 0.95  # of the caches that another format surely needs too
 
 
 class Reach:
@@ -27,9 +27,12 @@ class Reach:
         return least if least + self._beside > self._usable * gpu_count else None
 
     def learn(self, plan: EnginePlan) -> None:
-        """The memory of a GPU, and caches and buffers, which no further format or GPU makes smaller."""
+        """The memory of a GPU, and the caches, which no further format or GPU makes smaller.
+
+        Buffers may: a format whose experts no GPU can divide is kept whole, and needs less room to work.
+        """
         total = plan.total
-        beside = int(_SURE * (total.total - total.weights))
+        beside = int(_SURE * (total.kv_cache + total.recurrent_state))
         self._beside = min(self._beside or beside, beside)
         if self._usable is not None:
             self._usable = max(self._seen, plan.usable_bytes or 0)

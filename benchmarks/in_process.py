@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
 
+from benchmarks import cold
 from benchmarks.marks import PER_CELL
 from benchmarks.matrix_cases import cells, matrix_cases
 from benchmarks.requests import Application, call, fresh
@@ -16,6 +17,7 @@ from service.catalog import Catalog, load_catalog
 from service.core.request import Request
 from service.core.resolve import resolve
 from service.core.size import size
+from service.core.weights.weigh import weigh_architecture
 from service.logs import configure_logs
 from service.settings import Settings
 from tests.mutations import mutated
@@ -42,6 +44,7 @@ def measured(rounds: int, mutations: int) -> dict[str, float]:
         # In this order: what the matrix leaves in the memory of the process is not the others' affair.
         times = measure(_cases(app, catalog), rounds)
         times[WORST] = max(_damaged(app, mutations), default=0.0)
+    times |= cold.measured()
     # The names say what the number of cells is today.
     matrices = dict(zip(_MATRICES, matrix_cases(catalog).values(), strict=True))
     times |= measure(matrices, rounds)
@@ -54,6 +57,7 @@ def _cases(app: Application, catalog: Catalog) -> Mapping[str, tuple[Work, int]]
     get = partial(call, app)
     return {
         "size()": (_sizing(catalog), 20),
+        "weights of all models, one format": (_weighing(catalog), 3),
         "sizing with derivation": (lambda: get("/v1/sizing", fresh(_QUESTION)), 5),
         "costs": (lambda: get("/v1/costs", fresh(f"model={_MODEL}&gpu=h100")), 2),
         "plan for a model": (lambda: get("/v1/plan", fresh(f"model={_MODEL}&context_tokens=32768")), 1),
@@ -64,6 +68,12 @@ def _cases(app: Application, catalog: Catalog) -> Mapping[str, tuple[Work, int]]
 def _sizing(catalog: Catalog) -> Work:
     asked = Request(model=catalog.find_model("kimi-k3.1-pro"), gpu=catalog.find_gpu("h20-141gb"))
     return lambda: size(resolve(asked))
+
+
+def _weighing(catalog: Catalog) -> Work:
+    """Past what is remembered of the tables, not of where the tensors stand."""
+    architectures = [model.architecture for model in catalog.models.values()]
+    return lambda: [weigh_architecture(architecture, "q4_k_m") for architecture in architectures]
 
 
 def _damaged(app: Application, count: int) -> list[float]:

@@ -50,10 +50,13 @@ OVER_HTTP: Mapping[str, Mark] = MappingProxyType(
 IN_PROCESS: Mapping[str, Mark] = MappingProxyType(
     {
         "size()": Mark(most_ms=30),
+        "weights of all models, one format": Mark(most_ms=100),
         "sizing with derivation": Mark(most_ms=80),
         "costs": Mark(most_ms=400),
         "plan for a model": Mark(most_ms=600),
         "plan for a GPU": Mark(most_ms=600),
+        "models of a GPU, cold process": Mark(most_ms=500),
+        "tiers of a GPU, cold process": Mark(most_ms=1000),
         "full matrix": Mark(most_ms=1000),
         PER_CELL: Mark(most_ms=0.005),
         "full matrix, one model": Mark(most_ms=50),

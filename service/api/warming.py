@@ -12,7 +12,8 @@ from wsgiref.util import setup_testing_defaults
 from service.api.accept import HTML, JSON
 from service.cache import CACHE_HEADER, ByteCache, collect
 from service.catalog import Catalog
-from service.i18n import LANGUAGES
+from service.i18n import DEFAULT, LANGUAGES
+from service.render.registry import SECTIONS
 
 # Formats whose weights are asked for most: llama.cpp's default, as published, then the others of llama.cpp.
 _FORMATS = ("q4_k_m", "native", "q8_0", "q6_k", "q5_k_m", "iq4_xs", "q3_k_m", "q2_k")
@@ -31,7 +32,7 @@ class Address:
 
 
 def first_addresses(catalog: Catalog) -> Iterator[Address]:
-    """What to prepare, the most useful first: pages and lists, each template once, then models by format."""
+    """What to prepare, the most useful first: pages and lists, then models by format, then other sections."""
     for path, tag in product(_PAGES, LANGUAGES):
         yield Address(path, urlencode({"lang": tag}), HTML)
     for path in _LISTS:
@@ -46,6 +47,11 @@ def first_addresses(catalog: Catalog) -> Iterator[Address]:
     # A matrix weighs every model in a format; what figures follow from is kept from then on.
     for quantization in _FORMATS:
         yield Address("/v1/matrix", urlencode({"quantizations": quantization}), JSON)
+    # Then the templates of the other sections, of which a page asks for one or two.
+    for section in SECTIONS:
+        if section not in _FRAGMENTS:
+            query = {"gpu": gpu, "lang": DEFAULT, "model": model}
+            yield Address(f"/v1/fragments/{section}", urlencode(query), HTML)
 
 
 def _common(catalog: Catalog) -> tuple[str, str]:

@@ -18,7 +18,7 @@ class Support:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Model:
     """One open-weight model.
 

@@ -51,3 +51,19 @@ class ByIdentity(Generic[Source, *About, Derived]):
         if len(self._known) > self._capacity:
             self._known.popitem(last=False)
         return results
+
+
+class Same:
+    """Objects as a key: equal only to the same objects in the same order, which it keeps alive."""
+
+    __slots__ = ("_hash", "objects")
+
+    def __init__(self, *objects: object) -> None:
+        self.objects = objects
+        self._hash = hash(tuple(map(id, objects)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and list(map(id, self.objects)) == list(map(id, other.objects))
+
+    def __hash__(self) -> int:
+        return self._hash

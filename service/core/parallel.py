@@ -8,7 +8,7 @@ get_num_kv_heads, model_executor/layers/vocab_parallel_embedding.py, fused_moe/c
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, repeat
 
 from service.core.architecture.caches import KeyValueCache
 from service.core.architecture.model import Architecture
@@ -48,7 +48,7 @@ def stage_layers(layers: int, stages: int) -> tuple[range, ...]:
 def lookup_bytes(table: WeightTable, roles: frozenset[str]) -> int:
     """Bytes of the lookup tables with these roles, whole, as the table's total counts them."""
     summary = summary_of(table)
-    tables = sum(weighed.bytes for weighed in summary.lookup if weighed.tensor.role in roles)
+    tables = sum(weighed.all_bytes for weighed in summary.lookup if weighed.tensor.role in roles)
     return tables * table.total_bytes // summary.sum if summary.sum else tables
 
 
@@ -126,11 +126,11 @@ def _ends(summary: Summary, stage: int, layout: Layout, *, tied: bool) -> Iterat
 def _tables(summary: Summary, stage: int, layers: range, hosted: frozenset[str]) -> Iterator[Parts]:
     """Lookup tables of a stage that stay on the GPU; those outside the layers belong to the first."""
     for weighed in summary.lookup:
-        here = stage == 0 if weighed.layer is None else weighed.layer in layers
-        if here and weighed.tensor.role not in hosted:
+        if weighed.tensor.role not in hosted:
+            here = sum(layer in layers for layer in weighed.layers) if weighed.layers else stage == 0
             parts = Parts()
             parts.add(weighed)
-            yield parts
+            yield from repeat(parts, here)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +152,14 @@ class _Split:
         total = parts.replicated + ceil_div(parts.sharded, self.tensor)
         total += sum(self._vocabulary(rows, size) for rows, size in parts.vocabulary)
         if parts.by_heads:
-            total += ceil_div(parts.by_heads, min(self.tensor, self._heads(layer)))
+            total += ceil_div(parts.by_heads, min(self.tensor, self.heads_of(layer)))
         return total + (self._expert_bytes(parts.experts) if parts.experts else 0)
 
     def cuts(self, parts: Parts, layer: int | None = None) -> Iterator[Cut]:
         """The same sum by sum, as `rank` adds them up."""
         yield Cut(Split.REPLICATED, parts.replicated)
         yield Cut(Split.SHARDED, parts.sharded, 1, self.tensor)
-        yield Cut(Split.KV_HEADS, parts.by_heads, 1, min(self.tensor, self._heads(layer)))
+        yield Cut(Split.KV_HEADS, parts.by_heads, 1, min(self.tensor, self.heads_of(layer)))
         count = self.expert_count
         if count is not None:
             yield Cut(Split.EXPERTS, parts.experts, ceil_div(count, self.experts), count)
@@ -169,7 +169,7 @@ class _Split:
             padded = pad(rows, VOCABULARY_PADDING * self.tensor) if self.tensor > 1 else rows
             yield Cut(Split.VOCABULARY, size, padded, rows * self.tensor)
 
-    def _heads(self, layer: int | None) -> int:
+    def heads_of(self, layer: int | None) -> int:
         """KV heads of a layer."""
         return self.heads[layer] if layer is not None and layer < len(self.heads) else self.other_heads
 
@@ -217,11 +217,18 @@ _splits = ByIdentity(_split_of)
 def _sum_layers(table: WeightTable, split: _Split) -> tuple[int, ...]:
     """Bytes of a rank that holds the first n layers, n from 0."""
     summary = summary_of(table)
-    sizes = (
-        split.rank(summary.layers[layer], layer) if layer in summary.layers else 0
-        for layer in range(max(summary.end, len(split.heads)))
-    )
-    return tuple(accumulate(sizes, initial=0))
+    known: dict[tuple[int, int], int] = {}  # layers that are alike share their parts, not always their heads
+
+    def size(layer: int) -> int:
+        parts = summary.layers.get(layer)
+        if parts is None:
+            return 0
+        key = id(parts), split.heads_of(layer)
+        if key not in known:
+            known[key] = split.rank(parts, layer)
+        return known[key]
+
+    return tuple(accumulate(map(size, range(max(summary.end, len(split.heads)))), initial=0))
 
 
 _layers_before = ByIdentity(_sum_layers)

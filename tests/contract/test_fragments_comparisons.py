@@ -140,3 +140,16 @@ def test_what_is_passed_over_would_not_have_fitted(catalog: Catalog, question: d
 def format_bytes_of(outcome: Outcome) -> int:
     asked = outcome.scenario
     return weigh(asked.model, asked.quantization, family=family(asked.engine, asked.quantization)).total_bytes
+
+
+def test_the_smallest_number_is_what_sizing_each_number_finds(catalog: Catalog):
+    """A pool that is cut for eight GPUs says little of one: 131 GiB of weights run on a single H200."""
+    asked = {"model": "deepseek-r1-distill-llama-70b", "engine": "tensorrt-llm", "quantization": "native"}
+    sizing = ask(catalog, {**asked, "gpu": "h100-80gb-sxm", "gpu_count": 8})
+    found = {row["gpu"]: row["min_gpu_count"] for row in rows(catalog, sizing, "gpus")}
+    for gpu in ("h200-141gb-sxm", "b200-180gb", "a100-80gb-sxm"):
+        numbers = range(1, catalog.gpus[gpu].max_per_node + 1)
+        outcomes = ((number, on_gpu(sizing.scenario, catalog.gpus[gpu], number)) for number in numbers)
+        runs = next(number for number, outcome in outcomes if outcome and outcome.verdict in RUNS)
+        assert found[gpu] == runs, gpu
+    assert found["h200-141gb-sxm"] == 1

@@ -160,11 +160,12 @@ def test_the_header_of_a_converted_model_gives_llamacpps_figures(catalog: Catalo
     model = catalog.models[name]
     tensors = [
         (
-            w.tensor.role if w.layer is None else f"blk.{w.layer}.{w.tensor.role}",
+            w.tensor.role if layer is None else f"blk.{layer}.{w.tensor.role}",
             w.tensor.shape,
             IDS[w.encoding],
         )
         for w in weigh(model, "q4_k_m").tensors
+        for layer in w.layers or (None,)
     ]
     found = inspect_gguf(read_header(gguf(keys(model), tensors)), NOTHING)
     if name in llamacpp_figures():

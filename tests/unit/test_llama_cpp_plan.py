@@ -28,7 +28,7 @@ OVERHEAD = 457 * MIB
 
 
 def weighed(role: str, kind: TensorClass, size: int, layer: int | None = None) -> Weighed:
-    return Weighed(Tensor(role, (1, 1), kind), layer, size, "q4_k")
+    return Weighed(Tensor(role, (1, 1), kind), () if layer is None else (layer,), size, "q4_k")
 
 
 def table(layers: int, *, experts: int = 0, tied: bool = False, scale: int = 1, **outer: int) -> WeightTable:

@@ -20,9 +20,9 @@ LAYER = 2 * Q + 2 * KV + 2 * FFN
 
 def table(architecture: Architecture, *extra: Weighed) -> WeightTable:
     """Every tensor at two bytes an element."""
-    outer = [Weighed(tensor, None, 2 * tensor.parameters, "bf16") for tensor in architecture.outer]
+    outer = [Weighed(tensor, (), 2 * tensor.parameters, "bf16") for tensor in architecture.outer]
     layers = [
-        Weighed(tensor, index, 2 * tensor.parameters, "bf16")
+        Weighed(tensor, (index,), 2 * tensor.parameters, "bf16")
         for index, layer in enumerate(architecture.layers)
         for tensor in layer.tensors
     ]
@@ -33,7 +33,7 @@ def table(architecture: Architecture, *extra: Weighed) -> WeightTable:
 
 def single(role: str, part: TensorClass, split: Split, *shape: int, layer: int | None = None) -> Weighed:
     tensor = Tensor(role, shape, part, split)
-    return Weighed(tensor, layer, 2 * tensor.parameters, "bf16")
+    return Weighed(tensor, () if layer is None else (layer,), 2 * tensor.parameters, "bf16")
 
 
 def rank(layout: Layout, *extra: Weighed, architecture: Architecture | None = None) -> int:

@@ -112,10 +112,23 @@ def test_half_precision_names_itself() -> None:
 def test_a_published_total_is_spread_exactly() -> None:
     """Spread bytes sum to the total, keep their proportions and leave 32-bit tensors alone."""
     table = [
-        Weighed(LINEAR, 0, 300, "q4_k"),
-        Weighed(BIAS, 0, 50, "f32"),
-        Weighed(EXPERTS, 0, 700, "q6_k"),
+        Weighed(LINEAR, (0,), 300, "q4_k"),
+        Weighed(BIAS, (0,), 50, "f32"),
+        Weighed(EXPERTS, (0,), 700, "q6_k"),
     ]
     spread = scaled_to(1051, table)
     assert [weighed.bytes for weighed in spread] == [300, 50, 701]
-    assert sum(weighed.bytes for weighed in scaled_to(99_991, table)) == 99_991
+    assert sum(weighed.all_bytes for weighed in scaled_to(99_991, table)) == 99_991
+
+
+def test_layers_that_are_alike_stay_alike_when_a_total_is_spread() -> None:
+    """Three layers of 100 bytes and a table of 50 share 366: 104 each (104.57), 52 and the 2 left over."""
+    table = [Weighed(LINEAR, (0, 1, 2), 100, "q4_k"), Weighed(EXPERTS, (), 50, "q4_k")]
+    spread = [(weighed.layers, weighed.bytes) for weighed in scaled_to(366, table)]
+    assert spread == [((0, 1, 2), 104), ((), 54)]
+
+
+def test_what_is_left_over_goes_to_the_first_layer_where_no_tensor_is_single() -> None:
+    """Three layers of 100 bytes share 365 bytes: 121 each (121.67) and 2 more in the first."""
+    spread = scaled_to(365, [Weighed(LINEAR, (4, 5, 6), 100, "q4_k")])
+    assert [(weighed.layers, weighed.bytes) for weighed in spread] == [((4,), 123), ((5, 6), 121)]

@@ -8,7 +8,7 @@ from service.core.evidence import Evidence
 from service.core.weights.block_types import GgmlType
 from service.core.weights.formats import FORMATS, Family
 from service.core.weights.gguf import weigh_gguf
-from service.core.weights.gguf_rules import Category, Position, category, more_bits
+from service.core.weights.gguf_rules import Among, Category, category, more_bits
 from service.core.weights.weigh import weigh_architecture
 
 
@@ -94,7 +94,11 @@ def model(
 
 
 def types(architecture: Architecture, quantization: str, role: str) -> list[str]:
-    return [w.encoding for w in weigh_gguf(architecture, quantization) if w.tensor.role == role]
+    """The type of the tensor in each layer, in their order."""
+    found = [w for w in weigh_gguf(architecture, quantization) if w.tensor.role == role]
+    return [
+        encoding for _, encoding in sorted((layer, w.encoding) for w in found for layer in w.layers or (-1,))
+    ]
 
 
 # llama-quantize --dry-run (llama.cpp of 2026-10-01) on a header of Llama 3.1 8B's shapes.
@@ -116,7 +120,7 @@ def test_llama_is_weighed_to_the_byte(quantization: str, size: int) -> None:
     rope = Tensor("rope_freqs.weight", (64,), TensorClass.OTHER, in_checkpoint=False)
     table = weigh_architecture(model(outer=(rope,)), quantization)
     assert table.total_bytes == size
-    assert sum(weighed.bytes for weighed in table.tensors) == size
+    assert table.sum == size
     assert table.evidence is Evidence.RECIPE
 
 
@@ -141,7 +145,7 @@ def test_routers_are_not_quantized() -> None:
 )
 def test_more_bits(index: int, expected: bool) -> None:
     """Of 32 layers the first and last four and every third between get more bits."""
-    chosen = more_bits(GgmlType.Q6_K)(Position(index, 32, 4, 0))
+    chosen = more_bits(GgmlType.Q6_K)(Among(32, 4, 0), index)
     assert chosen is (GgmlType.Q6_K if expected else None)
 
 
@@ -196,10 +200,10 @@ def test_experts_become_mxfp4() -> None:
 
 def test_names_decide_the_category() -> None:
     """An indexer's key counts as a key, the head only outside the layers."""
-    assert category("indexer.attn_k.weight", 3) is Category.KEY
-    assert category("output.weight", None) is Category.HEAD
-    assert category("attn_output.weight", 0) is Category.ATTENTION_OUTPUT
-    assert category("ffn_down_shexp.weight", 0) is Category.DOWN
+    assert category("indexer.attn_k.weight", inside=True) is Category.KEY
+    assert category("output.weight", inside=False) is Category.HEAD
+    assert category("attn_output.weight", inside=True) is Category.ATTENTION_OUTPUT
+    assert category("ffn_down_shexp.weight", inside=True) is Category.DOWN
 
 
 @pytest.mark.parametrize("name", [row.id for row in FORMATS.values() if row.neighbour])
@@ -215,8 +219,8 @@ def test_every_format_weighs_every_tensor(name: str) -> None:
     """Every format has bytes for a dense and a mixture model, and they sum to the total."""
     for architecture in (model(layers=2), model(layers=2, experts=16)):
         table = weigh_architecture(architecture, name)
-        assert table.total_bytes == sum(weighed.bytes for weighed in table.tensors) > 0
-        assert len(table.tensors) == sum(1 for _ in architecture.text_tensors())
+        assert table.total_bytes == table.sum > 0
+        assert sum(weighed.count for weighed in table.tensors) == sum(1 for _ in architecture.text_tensors())
 
 
 def test_forms_that_do_not_exist() -> None:

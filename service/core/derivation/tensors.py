@@ -77,15 +77,15 @@ def _group(tensor_class: TensorClass, encoding: str, tensors: Iterable[Weighed])
     stored = layout(encoding)
     elements = size = scales = matrices = 0
     for weighed in tensors:
-        shape = weighed.tensor.shape
-        elements += weighed.tensor.parameters
-        size += weighed.bytes
+        shape, number = weighed.tensor.shape, weighed.count
+        elements += number * weighed.tensor.parameters
+        size += weighed.all_bytes
         if stored is not None and stored.rows:
             height = shape[-2] if len(shape) > 1 else 1
             count = max(1, weighed.tensor.parameters // max(1, height * shape[-1]))
             across = ceil_div(shape[-1], stored.columns) if stored.columns else 1
-            scales += count * ceil_div(height, stored.rows) * across
-            matrices += count
+            scales += number * count * ceil_div(height, stored.rows) * across
+            matrices += number * count
     return Group(tensor_class, encoding, elements, size, scales, matrices)
 
 

@@ -81,16 +81,13 @@ def _measure(architecture: Architecture) -> Base:
 
 
 def _measure_nf4(architecture: Architecture) -> Base:
-    tensors = weigh_architecture(architecture, NF4).tensors
-    layers: dict[int, int] = {}
-    for weighed in tensors:
-        if weighed.layer is not None:
-            layers[weighed.layer] = layers.get(weighed.layer, 0) + weighed.bytes
+    table = weigh_architecture(architecture, NF4)
+    layers = (sum(weighed.bytes for weighed in tensors) for _, tensors in table.kinds())
     return Base(
         parameters=_sixteen_bit(architecture).parameters,
-        total_bytes=sum(weighed.bytes for weighed in tensors),
-        gathered_bytes=_GATHERED_LAYERS * max(layers.values(), default=0),
-        scratch_bytes=SIXTEEN_BIT * max(map(_quantized, tensors), default=0),
+        total_bytes=table.total_bytes,
+        gathered_bytes=_GATHERED_LAYERS * max(layers, default=0),
+        scratch_bytes=SIXTEEN_BIT * max(map(_quantized, table.tensors), default=0),
     )
 
 

@@ -99,19 +99,13 @@ def _share(layer: Layer) -> float:
 
 def _sum(table: WeightTable) -> WeightSums:
     output = any(item.tensor.tensor_class is TensorClass.OUTPUT for item in table.tensors if _is_read(item))
-    # Layers that are alike share their tensors, so a tensor is looked at once: experts or not, parameters.
-    kinds: dict[int, tuple[bool, int] | None] = {}
     bytes_by, parameters_by, encodings = [0, 0], [0, 0], Counter[str]()
     for item in table.tensors:
-        key = id(item.tensor)
-        if key not in kinds:
-            kinds[key] = (_is_routed(item), item.tensor.parameters) if _is_summed(item, output) else None
-        kind = kinds[key]
-        if kind is not None:
-            routed, parameters = kind
-            bytes_by[routed] += item.bytes
-            parameters_by[routed] += parameters
-            encodings[item.encoding] += item.bytes
+        if _is_summed(item, output):
+            routed = _is_routed(item)
+            bytes_by[routed] += item.all_bytes
+            parameters_by[routed] += item.count * item.tensor.parameters
+            encodings[item.encoding] += item.all_bytes
     (fixed, experts), (fixed_parameters, expert_parameters) = bytes_by, parameters_by
     return WeightSums(fixed, experts, fixed_parameters, expert_parameters, _most(encodings))
 

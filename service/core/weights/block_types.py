@@ -39,6 +39,8 @@ class GgmlType(Enum):
     Q1_0 = ("q1_0", 128, 18)
     Q2_0 = ("q2_0", 64, 18)
 
+    __hash__ = object.__hash__  # Enum hashes the name, in Python, at every look-up
+
     def __init__(self, label: str, block_elements: int, block_bytes: int) -> None:
         self.label = label
         self.block_elements = block_elements

@@ -18,8 +18,8 @@ _EACH = 512  # formats, with and without drafting layers and vision, in several 
 class FromWeights(Generic[*About, Derived]):
     """A memory of `derive(model, weights, *about)` for every catalog model and format.
 
-    A table has an entry for each tensor, its sums are a few numbers: with them, a matrix of all models in
-    many formats holds no tables. A model that a caller described is derived anew each time.
+    Sums outlive their table, of which only so many are kept; they are forgotten with their model. A model
+    that a caller described is derived anew each time.
     """
 
     def __init__(self, derive: Callable[[Model, WeightTable, *About], Derived]) -> None:

@@ -1,13 +1,13 @@
 """The tensors of a GGUF file with their bytes."""
 
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
 
-from service.core.architecture.model import Architecture, Layer
-from service.core.architecture.tensors import Tensor
+from service.core.architecture.model import Architecture
 from service.core.weights.block_types import GgmlType, tensor_bytes
 from service.core.weights.checkpoint import native_encoder
-from service.core.weights.gguf_recipe import Placed, choose, ordered, subject
+from service.core.weights.gguf_contents import Placed, gguf_contents
+from service.core.weights.gguf_recipe import Chosen, choose
 from service.core.weights.gguf_schemes import SCHEMES
 from service.core.weights.gguf_source import source_type
 from service.core.weights.table import Weighed
@@ -26,41 +26,35 @@ def weigh_gguf(
     converter knows, appended as further layers (they count as layers for the recipe). unused_kv: also the K
     and V matrices of layers that read another layer's cache; Google's own Gemma 4 files leave them out.
     """
-    layers = [*architecture.layers, *(_in_gguf(architecture.mtp) if mtp else ())]
-    placed: list[Placed] = [
-        (layer, tensor)
-        for layer, tensor in ordered(architecture.outer, layers)
-        if tensor.in_gguf and (unused_kv or not _unused_kv(tensor))
-    ]
-    types = _types(architecture, recipe, placed, len(layers))
-    return tuple(_weighed(placed, types))
-
-
-def _weighed(placed: list[Placed], types: Iterator[GgmlType]) -> Iterator[Weighed]:
-    """Each tensor with its bytes; layers that are alike share their tensors, mostly in the same type."""
-    known: dict[int, tuple[GgmlType, int, str]] = {}
-    for (layer, tensor), chosen in zip(placed, types, strict=True):
-        found = known.get(id(tensor))
-        if found is None or found[0] is not chosen:
-            found = known[id(tensor)] = (chosen, _bytes(chosen, tensor.shape), chosen.label)
-        yield Weighed(tensor, layer, found[1], found[2])
-
-
-def _types(architecture: Architecture, recipe: str, placed: list[Placed], layers: int) -> Iterator[GgmlType]:
+    file = gguf_contents(architecture, mtp, unused_kv)
+    types: Callable[[Placed], Iterable[Chosen]]
     if recipe in _SIXTEEN:
-        encode = native_encoder(architecture)
-        name = architecture.gguf_architecture
-        for _, tensor in placed:
-            native = encode(tensor)
-            quantized = None if native in (tensor.dtype.value, "bf16") else native
-            yield source_type(tensor, name, _SIXTEEN[recipe], quantized)
-        return
-    yield from choose(SCHEMES[recipe], subject(architecture, placed, layers), placed)
+        types = _converted(architecture, _SIXTEEN[recipe])
+    else:
+        types = partial(choose, SCHEMES[recipe], file.subject)
+    known: dict[tuple[int, ...], tuple[int, ...]] = {}
+    found = [
+        (layers[0] if layers else -1, number, placed, chosen, known.setdefault(layers, layers))
+        for number, placed in enumerate(file.placed)
+        for chosen, layers in types(placed)
+    ]
+    # As each comes first in the file; a number is that of one tensor, in one type for a layer.
+    found.sort(key=lambda entry: entry[:2])
+    return tuple(
+        Weighed(placed.tensor, layers, _bytes(chosen, placed.tensor.shape), chosen.label)
+        for _, _, placed, chosen, layers in found
+    )
 
 
-def _in_gguf(layers: tuple[Layer, ...]) -> Iterator[Layer]:
-    return (layer for layer in layers if any(tensor.in_gguf for tensor in layer.tensors))
+def _converted(architecture: Architecture, sixteen: GgmlType) -> Callable[[Placed], Iterable[Chosen]]:
+    """The converter's own types, the same in every layer."""
+    encode = native_encoder(architecture)
+    name = architecture.gguf_architecture
 
+    def types(placed: Placed) -> Iterable[Chosen]:
+        tensor = placed.tensor
+        native = encode(tensor)
+        quantized = None if native in (tensor.dtype.value, "bf16") else native
+        return ((source_type(tensor, name, sixteen, quantized), placed.layers),)
 
-def _unused_kv(tensor: Tensor) -> bool:
-    return not tensor.active and tensor.role.startswith(("attn_k", "attn_v"))
+    return types

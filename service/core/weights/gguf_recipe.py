@@ -1,125 +1,65 @@
-"""llama-quantize's choice of a type for every tensor of a model, in the order in which it counts them.
+"""llama-quantize's choice of a type for every tensor of a model.
 
 Source: llama.cpp src/llama-quant.cpp (copy of 2026-10-01), llama_model_quantize_impl.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from service.core.architecture.model import Architecture, Layer, LayerKind
 from service.core.architecture.tensors import Tensor
 from service.core.weights.block_types import GgmlType, fitting
-from service.core.weights.gguf_rules import Category, Position, category
+from service.core.weights.gguf_contents import Placed, Subject
+from service.core.weights.gguf_rules import Among, Category
 from service.core.weights.gguf_schemes import Scheme
-from service.core.weights.gguf_source import dimensions, quantizable, source_type
+from service.core.weights.gguf_source import dimensions, source_type
 
-Placed = tuple[int | None, Tensor]
-
-# Mixers for which the converter writes 0 KV heads (conversion/kimi_k3.py, glm.py, nemotron.py, lfm2.py).
-_WITHOUT_KV_HEADS = frozenset(
-    {LayerKind.KIMI_DELTA, LayerKind.MAMBA2, LayerKind.SHORT_CONV, LayerKind.FEED_FORWARD}
-)
-# Layers at which src/models/*.cpp names a model "70B"; its narrow attn_v then gets at least Q5_K.
-_SEVENTY_BILLION = {"llama": 80, "qwen2": 80}
 # glm5-next: matrices that never go below Q8_0.
 _AT_LEAST_Q8_0 = {"glm5-next": ("attn_q_a", "attn_q_b", "nextn.eh_proj")}
 
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What the quantizer knows of the model: layers (with MTP), experts, head grouping, tied head."""
-
-    architecture: str | None
-    layers: int
-    experts: int
-    grouping: int
-    seventy_billion: bool
-    tied: bool
-    values: int
+Chosen = tuple[GgmlType, tuple[int, ...]]  # a type, and the layers that have a tensor in it
 
 
-def grouping(architecture: Architecture) -> int:
-    """Query heads per KV head of the first layer as the GGUF header states them; 0 without KV heads.
+def choose(scheme: Scheme, of: Subject, placed: Placed) -> Iterator[Chosen]:
+    """The types that a tensor gets, each with the layers that have it so, the first layer's type first.
 
-    The converter gives MLA one KV head (conversion/deepseek.py); layers whose head counts differ are read
-    from the first layer's own matrices.
+    Only values and down projections depend on where they stand.
     """
-    layer = architecture.layers[0]
-    if layer.kind in _WITHOUT_KV_HEADS:
-        return 0
-    roles = {tensor.role: tensor.shape for tensor in layer.tensors}
-    if "attn_v.weight" in roles and "attn_output.weight" in roles:
-        return roles["attn_output.weight"][-1] // roles["attn_v.weight"][0]
-    if layer.kind in (LayerKind.LATENT, LayerKind.LATENT_INDEXED, LayerKind.COMPRESSED):
-        return architecture.attention_heads
-    return architecture.attention_heads // architecture.kv_heads if architecture.kv_heads else 0
+    tensor, kind = placed.tensor, placed.category
+    if not placed.quantizable:
+        yield source_type(tensor, of.architecture), placed.layers
+        return
+    settled = _special(scheme, of, kind, tensor)
+    if settled is None and not placed.before:
+        settled = _by_category(scheme, kind)
+    if settled is not None:
+        yield fitting(settled, tensor.shape[-1]), placed.layers
+    else:
+        yield from _by_place(scheme, of, placed)
 
 
-def ordered(outer: Sequence[Tensor], layers: Iterable[Layer]) -> Iterator[Placed]:
-    """Every tensor by layer and name, as the loader's map keeps them (llama-model-loader.h)."""
-    for tensor in sorted(outer, key=lambda t: t.role):
-        yield None, tensor
-    sorted_once: dict[int, list[Tensor]] = {}
-    for index, layer in enumerate(layers):
-        known = sorted_once.get(id(layer.tensors))
-        if known is None:
-            known = sorted(layer.tensors, key=lambda t: t.role)
-            sorted_once[id(layer.tensors)] = known
-        for tensor in known:
-            yield index, tensor
+def _by_place(scheme: Scheme, of: Subject, placed: Placed) -> Iterator[Chosen]:
+    """The types of a tensor that the rules count; the down projections of experts are counted by layer."""
+    by_layer = placed.category is Category.DOWN and of.experts > 1 and not scheme.low_bit
+    places = placed.layers if by_layer and placed.layers else placed.before
+    rule = _counted(scheme, of, placed.category)
+    types = [rule(place) or scheme.base for place in places]
+    raised = placed.category is Category.VALUE and of.seventy_billion and not scheme.low_bit
+    finals = {chosen: _final(chosen, placed.tensor.shape[-1], raised=raised) for chosen in set(types)}
+    if len(finals) == 1:
+        yield finals[types[0]], placed.layers
+        return
+    layers: dict[GgmlType, list[int]] = {}
+    for layer, chosen in zip(placed.layers, types, strict=True):
+        layers.setdefault(finals[chosen], []).append(layer)
+    for final, having in layers.items():
+        yield final, tuple(having)
 
 
-def subject(architecture: Architecture, placed: Sequence[Placed], layers: int) -> Subject:
-    """The facts that the rules ask for, counted over the tensors of the file."""
-    kinds = [category(tensor.role, layer) for layer, tensor in placed]
-    name = architecture.gguf_architecture
-    return Subject(
-        architecture=name,
-        layers=layers,
-        experts=architecture.experts.count if architecture.experts else 0,
-        grouping=grouping(architecture),
-        seventy_billion=_SEVENTY_BILLION.get(name or "") == layers
-        and (name != "llama" or architecture.attention_heads != architecture.kv_heads),
-        tied=Category.HEAD not in kinds,
-        values=kinds.count(Category.VALUE),
-    )
-
-
-def choose(scheme: Scheme, of: Subject, placed: Iterable[Placed]) -> Iterator[GgmlType]:
-    """The type of each tensor in turn, the placed tensors in the quantizer's order.
-
-    Alike layers share their tensors, and only values and down projections depend on the layer: the type of
-    any other tensor is settled once.
-    """
-    values = downs = 0
-    settled: dict[int, GgmlType] = {}
-    for layer, tensor in placed:
-        known = settled.get(id(tensor))
-        if known is not None:
-            yield known
-            continue
-        kind = category(tensor.role, layer)
-        if not quantizable(tensor.role, tensor.shape, of.architecture):
-            chosen = source_type(tensor, of.architecture)
-        elif kind is Category.DOWN:
-            index = layer if of.experts > 1 and not scheme.low_bit and layer is not None else downs
-            chosen = _type(scheme, of, kind, tensor, Position(index, of.layers, of.grouping, of.experts))
-            downs += 1
-        else:
-            chosen = _type(scheme, of, kind, tensor, Position(values, of.values, of.grouping, of.experts))
-            values += kind is Category.VALUE
-        if kind not in (Category.VALUE, Category.DOWN):
-            settled[id(tensor)] = chosen
-        yield chosen
-
-
-def _type(scheme: Scheme, of: Subject, kind: Category, tensor: Tensor, at: Position) -> GgmlType:
-    chosen = _special(scheme, of, kind, tensor)
-    if chosen is None:
-        chosen = _by_kind(scheme, kind, at) or scheme.base
-        if kind is Category.VALUE and of.seventy_billion and not scheme.low_bit:
-            chosen = GgmlType.Q5_K if chosen in (GgmlType.Q3_K, GgmlType.Q4_K) else chosen
-    return fitting(chosen, tensor.shape[-1])
+def _final(chosen: GgmlType, width: int, *, raised: bool) -> GgmlType:
+    """The type that rows of this width get; raised: values of a 70B model, which have at least Q5_K."""
+    if raised and chosen in (GgmlType.Q3_K, GgmlType.Q4_K):
+        chosen = GgmlType.Q5_K
+    return fitting(chosen, width)
 
 
 def _special(scheme: Scheme, of: Subject, kind: Category, tensor: Tensor) -> GgmlType | None:
@@ -143,14 +83,19 @@ def _eight_experts(scheme: Scheme, kind: Category) -> GgmlType | None:
     return None
 
 
-def _by_kind(scheme: Scheme, kind: Category, at: Position) -> GgmlType | None:
+def _counted(scheme: Scheme, of: Subject, kind: Category) -> Callable[[int], GgmlType | None]:
+    """The scheme's rule for values or down projections of this model."""
     if kind is Category.VALUE:
-        return scheme.value(at)
-    if kind is Category.DOWN:
-        return scheme.down(at)
-    return {
+        return partial(scheme.value, Among(of.values, of.grouping, of.experts))
+    return partial(scheme.down, Among(of.layers, of.grouping, of.experts))
+
+
+def _by_category(scheme: Scheme, kind: Category) -> GgmlType:
+    """The type of a tensor wherever it stands."""
+    named = {
         Category.EMBEDDING: scheme.embedding,
         Category.KEY: scheme.key,
         Category.QUERY: scheme.query,
         Category.ATTENTION_OUTPUT: scheme.attention_output,
-    }.get(kind)
+    }
+    return named.get(kind) or scheme.base

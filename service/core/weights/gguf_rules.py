@@ -26,11 +26,11 @@ class Category(Enum):
 
 
 @lru_cache(maxsize=2**16)
-def category(role: str, layer: int | None) -> Category:
-    """The category of a role; output and embedding match as whole names, the others inside a layer."""
+def category(role: str, *, inside: bool) -> Category:
+    """The category of a role; output and embedding match as whole names, and not inside a layer."""
     for kind in Category:
         if kind in (Category.HEAD, Category.EMBEDDING):
-            if layer is None and role in kind.value:
+            if not inside and role in kind.value:
                 return kind
         elif any(part in role for part in kind.value):
             return kind
@@ -38,38 +38,37 @@ def category(role: str, layer: int | None) -> Category:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """Where a tensor stands among its kind: index of count, and the model's head grouping and experts.
+class Among:
+    """What a tensor stands among: how many of its kind, and the model's head grouping and experts.
 
-    index: a running count, or the layer's number for the down projections of a mixture of experts.
     grouping: query heads per KV head of the first layer, 0 when it has no KV heads.
     """
 
-    index: int
     count: int
     grouping: int
     experts: int
 
 
-Rule = Callable[[Position], GgmlType | None]
+# (model, place among the kind: a running count, or the layer's number for the down projections of experts)
+Rule = Callable[[Among, int], GgmlType | None]
 
 
-def unchanged(_position: Position) -> None:
+def unchanged(_among: Among, _place: int) -> None:
     """The file type's base type."""
     return
 
 
 def always(chosen: GgmlType) -> Rule:
     """One type wherever the tensor stands."""
-    return lambda _position: chosen
+    return lambda _among, _place: chosen
 
 
 def more_bits(chosen: GgmlType) -> Rule:
     """The first and the last eighth, and every third between (use_more_bits); else the base type."""
 
-    def rule(at: Position) -> GgmlType | None:
-        eighth = at.count // 8
-        chosen_here = at.index < eighth or at.index >= 7 * at.count // 8 or (at.index - eighth) % 3 == 2
+    def rule(among: Among, place: int) -> GgmlType | None:
+        eighth = among.count // 8
+        chosen_here = place < eighth or place >= 7 * among.count // 8 or (place - eighth) % 3 == 2
         return chosen if chosen_here else None
 
     return rule
@@ -77,19 +76,19 @@ def more_bits(chosen: GgmlType) -> Rule:
 
 def first(number: int, chosen: GgmlType, rest: GgmlType | None = None) -> Rule:
     """The first `number` tensors of the kind, then the rest."""
-    return lambda at: chosen if at.index < number else rest
+    return lambda _among, place: chosen if place < number else rest
 
 
 def first_part(divisor: int, chosen: GgmlType, rest: GgmlType | None = None) -> Rule:
     """The first 1/divisor of the layers, then the rest."""
-    return lambda at: chosen if at.index < at.count // divisor else rest
+    return lambda among, place: chosen if place < among.count // divisor else rest
 
 
 def grouped(chosen: GgmlType, rest: GgmlType | None = None) -> Rule:
     """Models with at least four query heads per KV head, then the rest."""
-    return lambda at: chosen if at.grouping >= 4 else rest
+    return lambda among, _place: chosen if among.grouping >= 4 else rest
 
 
 def grouped_or_experts(chosen: GgmlType, rest: GgmlType) -> Rule:
     """Models with at least four query heads per KV head or four experts, then the rest."""
-    return lambda at: chosen if at.grouping >= 4 or at.experts >= 4 else rest
+    return lambda among, _place: chosen if among.grouping >= 4 or among.experts >= 4 else rest

@@ -25,7 +25,7 @@ class Parts:
     vocabulary: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, weighed: Weighed) -> None:
-        """Count one tensor."""
+        """Count one of these tensors."""
         split = weighed.tensor.split
         if split is Split.VOCABULARY:
             self.vocabulary.append((weighed.tensor.shape[0], weighed.bytes))
@@ -43,6 +43,7 @@ class Parts:
 class Summary:
     """A weight table by layer and place: `first` and `last` are the outer tensors of the end stages.
 
+    layers: by number; those that are alike share their parts.
     lookup: tables of which a token reads a few rows, which engines may keep in host memory.
     sum: bytes of all tensors.
     """
@@ -60,24 +61,29 @@ class Summary:
         return max(self.layers, default=-1) + 1
 
     def place(self, weighed: Weighed) -> Parts:
-        """Where a tensor is counted."""
+        """Where a tensor outside the layers is counted."""
         tensor_class = weighed.tensor.tensor_class
-        if weighed.layer is not None:
-            return self.layers.setdefault(weighed.layer, Parts())
         if tensor_class is TensorClass.EMBEDDING:
             return self.embedding
         return self.last if tensor_class in _LAST_STAGE else self.first
 
 
 def _summarise(table: WeightTable) -> Summary:
-    summary = Summary()
-    for weighed in table.tensors:
-        if weighed.tensor.tensor_class is TensorClass.LOOKUP_TABLE:
-            summary.lookup.append(weighed)
-        else:
+    summary = Summary(lookup=[found for found in table.tensors if _is_lookup(found)], sum=table.sum)
+    for weighed in table.outside:
+        if not _is_lookup(weighed):
             summary.place(weighed).add(weighed)
-        summary.sum += weighed.bytes
+    for layers, tensors in table.kinds():
+        parts = Parts()
+        for weighed in tensors:
+            if not _is_lookup(weighed):
+                parts.add(weighed)
+        summary.layers.update(dict.fromkeys(layers, parts))
     return summary
+
+
+def _is_lookup(weighed: Weighed) -> bool:
+    return weighed.tensor.tensor_class is TensorClass.LOOKUP_TABLE
 
 
 summary_of = ByIdentity(_summarise)

@@ -1,6 +1,5 @@
 """The weights of a model in any format: `weigh` for a catalog model, `weigh_architecture` for a config."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
@@ -9,6 +8,8 @@ from service.core.architecture.model import Architecture
 from service.core.architecture.tensors import Tensor
 from service.core.catalogued import Model
 from service.core.evidence import Evidence
+from service.core.identity import ByIdentity
+from service.core.weights.alike import checkpoint_contents
 from service.core.weights.checkpoint import (
     Encoder,
     encoded_bytes,
@@ -63,17 +64,19 @@ def weigh(
     `native` that only shares its name keeps its computed bytes when they disagree.
     """
     weighed = _catalogued if model.catalogued else _described
-    return weighed(_Identity(model), quantization, mtp, vision, family, unused_kv)
+    return weighed(
+        _Identity(model), quantization, mtp, vision, family or FORMATS[quantization].family, unused_kv
+    )
 
 
 def _weigh(
-    key: _Identity, quantization: str, mtp: bool, vision: bool, family: Family | None, unused_kv: bool
+    key: _Identity, quantization: str, mtp: bool, vision: bool, family: Family, unused_kv: bool
 ) -> WeightTable:
     model, chosen = key.model, FORMATS[quantization]
     table = weigh_architecture(
         model.architecture, quantization, mtp=mtp, vision=vision, family=family, unused_kv=unused_kv
     )
-    if (family or chosen.family) is Family.GGUF:
+    if family is Family.GGUF:
         published = _published_file(model, chosen)
         if chosen.neighbour and published:
             return _as_published(model, table, published)
@@ -83,7 +86,8 @@ def _weigh(
     return table
 
 
-_catalogued = lru_cache(maxsize=384)(_weigh)
+# All models in a dozen formats: a table takes some 3 KB.
+_catalogued = lru_cache(maxsize=1024)(_weigh)
 _described = lru_cache(maxsize=16)(_weigh)  # one request asks for a table many times, the next for another
 
 
@@ -117,11 +121,11 @@ def weigh_architecture(
     if architecture.generic:
         evidence, source = Evidence.ESTIMATE, f"{source}; {GENERIC_SOURCE}"
     if vision:
-        tensors += tuple(_weighed(t, None, unquantized) for t in architecture.vision if t.in_checkpoint)
+        tensors += tuple(_weighed(t, (), unquantized) for t in architecture.vision if t.in_checkpoint)
     return WeightTable(
         quantization=quantization,
         tensors=tensors,
-        total_bytes=sum(weighed.bytes for weighed in tensors),
+        total_bytes=sum(weighed.all_bytes for weighed in tensors),
         evidence=evidence,
         source=source,
         estimated=chosen.neighbour is not None,
@@ -155,27 +159,16 @@ def _evidence(chosen: Format, architecture: Architecture) -> Evidence:
 
 
 def _weigh_checkpoint(architecture: Architecture, encode: Encoder, *, mtp: bool) -> tuple[Weighed, ...]:
-    layers = (*architecture.layers, *(architecture.mtp if mtp else ()))
-    alike: dict[int, list[tuple[Tensor, int, str]]] = {}  # layers that are alike share their tensors
-
-    def every() -> Iterator[Weighed]:
-        for tensor in architecture.outer:
-            if tensor.in_checkpoint:
-                yield _weighed(tensor, None, encode)
-        for index, layer in enumerate(layers):
-            own = alike.get(id(layer.tensors))
-            if own is None:
-                first = (_weighed(tensor, None, encode) for tensor in layer.tensors if tensor.in_checkpoint)
-                own = alike[id(layer.tensors)] = [(w.tensor, w.bytes, w.encoding) for w in first]
-            for tensor, size, encoding in own:
-                yield Weighed(tensor, index, size, encoding)
-
-    return tuple(every())
+    return tuple(
+        _weighed(tensor, kind.layers, encode)
+        for kind in checkpoint_contents(architecture, mtp)
+        for tensor in kind.tensors
+    )
 
 
-def _weighed(tensor: Tensor, layer: int | None, encode: Encoder) -> Weighed:
+def _weighed(tensor: Tensor, layers: tuple[int, ...], encode: Encoder) -> Weighed:
     encoding = encode(tensor)
-    return Weighed(tensor, layer, _bytes(encoding, tensor.shape), encoding)
+    return Weighed(tensor, layers, _bytes(encoding, tensor.shape), encoding)
 
 
 def _published_file(model: Model, chosen: Format) -> int | None:
@@ -185,15 +178,17 @@ def _published_file(model: Model, chosen: Format) -> int | None:
 
 def _as_published(model: Model, table: WeightTable, file_bytes: int) -> WeightTable:
     """A published file of a format without rules: its bytes for the text model, MTP and vision beside it."""
-    layers = len(model.architecture.layers)
-    beside = {id(t) for t in model.architecture.vision}
-    text = [w for w in table.tensors if id(w.tensor) not in beside and (w.layer or 0) < layers]
-    rest = [w for w in table.tensors if id(w.tensor) in beside or (w.layer or 0) >= layers]
+    vision, layers = {id(tensor) for tensor in model.architecture.vision}, len(model.architecture.layers)
+    text: list[Weighed] = []
+    rest: list[Weighed] = []
+    for weighed in table.tensors:
+        beside = id(weighed.tensor) in vision or (weighed.layers and weighed.layers[0] >= layers)
+        (rest if beside else text).append(weighed)
     tensors = (*scaled_to(file_bytes, text), *rest)
     return replace(
         table,
         tensors=tensors,
-        total_bytes=sum(weighed.bytes for weighed in tensors),
+        total_bytes=sum(weighed.all_bytes for weighed in tensors),
         evidence=Evidence.CHECKPOINT,
         source="published file",
         published_file_bytes=file_bytes,
@@ -201,9 +196,16 @@ def _as_published(model: Model, table: WeightTable, file_bytes: int) -> WeightTa
     )
 
 
+_whole_bytes: ByIdentity[Architecture, str, int] = ByIdentity(
+    lambda architecture, quantization: (
+        weigh_architecture(architecture, quantization, mtp=True, vision=True).total_bytes
+    )
+)
+
+
 def _reconciled(model: Model, chosen: Format, table: WeightTable, published: int) -> WeightTable:
     """The computed checkpoint made to sum to the published bytes, which count MTP and vision too."""
-    whole = weigh_architecture(model.architecture, chosen.id, mtp=True, vision=True).total_bytes
+    whole = _whole_bytes(model.architecture, chosen.id)
     agrees = abs(whole - published) * _AGREES <= published
     if not agrees and chosen.id != "native":
         return table

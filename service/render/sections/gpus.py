@@ -89,11 +89,11 @@ def _row(scenario: Scenario, gpu: Gpu) -> dict[str, Any] | None:
 
 def _fewest(scenario: Scenario, gpu: Gpu, found: Outcome) -> int | None:
     """The smallest number within one machine; None where not even a full one holds it."""
-    usable = found.plan.usable_bytes
-    if not usable or found.verdict not in (*RUNS, Verdict.DOES_NOT_FIT):
+    memory = gpu.memory_bytes
+    if not memory or found.verdict not in (*RUNS, Verdict.DOES_NOT_FIT):
         return None
     weights = found.plan.model_weights_bytes - found.plan.host_bytes
-    for count in range(max(1, ceil_div(max(0, weights), usable)), gpu.max_per_node + 1):
+    for count in range(max(1, ceil_div(max(0, weights), memory)), gpu.max_per_node + 1):
         outcome = found if count == scenario.gpu_count else on_gpu(scenario, gpu, count)
         if outcome is not None and outcome.verdict in RUNS:
             return count

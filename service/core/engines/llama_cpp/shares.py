@@ -1,6 +1,7 @@
 """The weights of a model as llama.cpp places them: by layer, experts apart, and what stays on the host."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from service.core.architecture.tensors import TensorClass
@@ -53,35 +54,33 @@ def shares(table: WeightTable) -> Shares:
 
 
 def _sort(table: WeightTable) -> Shares:
-    count = 1 + max((item.layer for item in table.tensors if item.layer is not None), default=-1)
-    rest, experts, largest = [0] * count, [0] * count, [0] * count
     outside: Counter[str] = Counter()
-    buckets: dict[int, list[int] | None] = {}  # of each tensor; layers that are alike share theirs
     for item in table.tensors:
-        size, key = item.bytes, id(item.tensor)
-        if key not in buckets:
-            routed = item.tensor.tensor_class in _EXPERT_CLASSES
-            buckets[key] = None if item.layer is None or _is_input(item) else experts if routed else rest
-        bucket = buckets[key]
-        if bucket is None or item.layer is None:
-            outside[_place(item)] += size
-            continue
-        bucket[item.layer] += size
-        if size > largest[item.layer]:
-            largest[item.layer] = size
-    duplicate = _duplicate(table)
-    total = sum(item.bytes for item in table.tensors)
-    layers = tuple(LayerWeights(*sizes) for sizes in zip(rest, experts, largest, strict=True))
+        if not item.layers or _is_input(item):
+            outside[_place(item)] += item.all_bytes
+    layers = [LayerWeights()] * table.layer_count
+    for numbers, tensors in table.kinds():
+        weights = _layer([item for item in tensors if not _is_input(item)])
+        for number in numbers:
+            layers[number] = weights
+    duplicate, total = _duplicate(table), table.sum
     output = outside["output"] + duplicate
-    found = Shares(layers, output, outside["tables"], outside["vision"], total, duplicate)
+    found = Shares(tuple(layers), output, outside["tables"], outside["vision"], total, duplicate)
     return found if total == table.total_bytes else _scaled(found, table.total_bytes)
+
+
+def _layer(tensors: Sequence[Weighed]) -> LayerWeights:
+    """Bytes of a layer that holds one of each of these tensors."""
+    experts = sum(item.bytes for item in tensors if item.tensor.tensor_class in _EXPERT_CLASSES)
+    every = [item.bytes for item in tensors]
+    return LayerWeights(sum(every) - experts, experts, max(every, default=0))
 
 
 def _duplicate(table: WeightTable) -> int:
     """Bytes of the token embedding where it serves as output matrix too."""
     if any(item.tensor.role == _OUTPUT for item in table.tensors):
         return 0
-    return sum(item.bytes for item in table.tensors if item.tensor.role == _EMBEDDING)
+    return sum(item.all_bytes for item in table.tensors if item.tensor.role == _EMBEDDING)
 
 
 def _place(item: Weighed) -> str:

@@ -15,7 +15,7 @@ from service.core.engines.vllm.loading import absorbed_bytes
 from service.core.identity import ByIdentity
 from service.core.parallel import stage_weights
 from service.core.scenario import Layout, Scenario
-from service.core.weights.table import WeightTable
+from service.core.weights.table import Weighed, WeightTable
 from service.core.weights.weigh import weigh
 
 _NGRAM_TABLE = frozenset({"per_layer_token_embd.weight"})
@@ -64,15 +64,14 @@ def _by_ranks(table: WeightTable) -> Mapping[str, WeightTable]:
         TensorClass.EMBEDDING: "whole",
         **dict.fromkeys(_ALL_RANKS, "all"),
     }
-    groups: dict[str, list[int]] = {"whole": [], "all": [], "attention": []}
-    for number, weighed in enumerate(table.tensors):
-        groups[names.get(weighed.tensor.tensor_class, "attention")].append(number)
-    summed = sum(weighed.bytes for weighed in table.tensors) or 1
+    groups: dict[str, list[Weighed]] = {"whole": [], "all": [], "attention": []}
+    for weighed in table.tensors:
+        groups[names.get(weighed.tensor.tensor_class, "attention")].append(weighed)
+    summed = table.sum or 1
     parts = {}
-    for name, numbers in groups.items():
-        tensors = tuple(table.tensors[number] for number in numbers)
-        size = sum(weighed.bytes for weighed in tensors)
-        parts[name] = replace(table, tensors=tensors, total_bytes=size * table.total_bytes // summed)
+    for name, tensors in groups.items():
+        size = sum(weighed.all_bytes for weighed in tensors)
+        parts[name] = replace(table, tensors=tuple(tensors), total_bytes=size * table.total_bytes // summed)
     return parts
 
 

@@ -90,10 +90,10 @@ def _four_bit(table: WeightTable) -> FourBitExperts:
     by_layer: Counter[int] = Counter()
     biased = False
     for weighed in table.tensors:
-        if weighed.tensor.tensor_class is TensorClass.ROUTED_EXPERTS and weighed.layer is not None:
+        if weighed.tensor.tensor_class is TensorClass.ROUTED_EXPERTS and weighed.layers:
             biased = biased or weighed.tensor.role == _EXPERT_BIAS
             if weighed.encoding == "mxfp4":
-                by_layer[weighed.layer] += weighed.bytes
+                by_layer.update(dict.fromkeys(weighed.layers, weighed.bytes))
     return FourBitExperts(by_layer, biased)
 
 

@@ -7,11 +7,13 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from benchmarks import in_process
+from benchmarks import in_process, sections
 from benchmarks.client import Client
 from benchmarks.over_http import FIRST_QUESTION, Measured, measure, service_cases
 from benchmarks.report import DOCUMENT, Figures, document, printed
 from benchmarks.servers import gunicorn
+from service.catalog import load_catalog
+from service.settings import Settings
 
 _STARTS = 3
 
@@ -31,6 +33,7 @@ def main() -> int:
     figures = Figures(
         over_http=over_http,
         in_process=in_process.measured(given.rounds, given.mutations),
+        sections=sections.measured(load_catalog(Settings().config_path)),
         start_up_seconds=start_up,
         memory_bytes=memory,
         load=load,

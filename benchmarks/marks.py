@@ -66,6 +66,8 @@ IN_PROCESS: Mapping[str, Mark] = MappingProxyType(
         "damaged config, worst": Mark(most_ms=1000),
     }
 )
+SECTION_MOST_MS = 400.0  # any section, computed and shown
+SHOWING_MOST_MS = 40.0
 START_UP, MEMORY = "start-up to the first answer", "memory of two workers"
 START_UP_MOST_SECONDS = 10.0
 MEMORY_MOST_BYTES = 400 * 2**20

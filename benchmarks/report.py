@@ -15,10 +15,13 @@ from benchmarks.marks import (
     MEMORY,
     MEMORY_MOST_BYTES,
     OVER_HTTP,
+    SECTION_MOST_MS,
+    SHOWING_MOST_MS,
     START_UP,
     START_UP_MOST_SECONDS,
 )
 from benchmarks.over_http import Measured
+from benchmarks.sections import Spent
 from benchmarks.servers import ROOT
 
 TEMPLATE = Path(__file__).with_name("performance.md")
@@ -27,10 +30,14 @@ DOCUMENT = ROOT / "docs" / "performance.md"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a run measured. in_process: CPU seconds by row; load: of the machine before the run."""
+    """What a run measured. in_process: CPU seconds by row; load: of the machine before the run.
+
+    sections: CPU seconds by section and what it is about.
+    """
 
     over_http: Mapping[str, Measured]
     in_process: Mapping[str, float]
+    sections: Mapping[tuple[str, str], Spent]
     start_up_seconds: float
     memory_bytes: int
     load: float
@@ -40,6 +47,9 @@ class Figures:
         """The rows that are beyond their marks."""
         rows = [row for row, seconds in self.in_process.items() if not IN_PROCESS[row].kept(seconds, 0.0)]
         rows += [row for row, seen in self.over_http.items() if not self._kept(row, seen)]
+        for (section, about), spent in self.sections.items():
+            if 1000 * spent.whole > SECTION_MOST_MS or 1000 * spent.showing > SHOWING_MOST_MS:
+                rows.append(f"{section} of {about}")
         if self.start_up_seconds > START_UP_MOST_SECONDS:
             rows.append(START_UP)
         if self.memory_bytes > MEMORY_MOST_BYTES:
@@ -61,6 +71,7 @@ def document(figures: Figures) -> str:
         "machine": machine(figures),
         "over_http": _table(("row", "CPU per request", "of the floor", "requests/s", "mark"), _http(figures)),
         "in_process": _table(("row", "CPU", "mark"), _process(figures)),
+        "sections": _table(("section", "about", "computing", "showing", "whole"), _sections(figures)),
         "whole": _table(("row", "measured", "mark"), _whole(figures)),
     }.items():
         text = text.replace("{{" + name + "}}", table)
@@ -101,6 +112,13 @@ def _process(figures: Figures) -> list[Sequence[str]]:
     ]
 
 
+def _sections(figures: Figures) -> list[Sequence[str]]:
+    return [
+        (section, about, _time(spent.computing), _time(spent.showing), _time(spent.whole))
+        for (section, about), spent in figures.sections.items()
+    ]
+
+
 def _whole(figures: Figures) -> list[Sequence[str]]:
     return [
         (START_UP, f"{figures.start_up_seconds:.2f} s", f"≤ {START_UP_MOST_SECONDS:g} s"),
@@ -117,7 +135,7 @@ def printed(figures: Figures) -> str:
 
 
 def _tables(figures: Figures) -> list[list[Sequence[str]]]:
-    return [_http(figures), _process(figures), _whole(figures)]
+    return [_http(figures), _process(figures), _sections(figures), _whole(figures)]
 
 
 def _padded(row: Sequence[str]) -> list[str]:

@@ -35,6 +35,7 @@ from service.api.constant_headers import of_reading, transport
 from service.api.counters import computed, database_failed, database_used, redis_breaker, redis_failed
 from service.api.envelope import Envelope
 from service.api.facts_state import FactsState
+from service.api.memory_held import MemoryHeld
 from service.api.readings import of_facts, of_uploads
 from service.api.warming import first_addresses, warm_up
 from service.cache import ByteCache, CircuitBreaker, MemoryCache, RedisStore, Tiers, namespace
@@ -75,8 +76,9 @@ def create_app(settings: Settings) -> Flask:
     app = _bounded(settings, store)
     facts_are = FactsState()
     uploaded = Uploads(_database(settings), catalog.gpus)
-    _mount(app, catalog, settings, store, facts_are, uploaded)
     memory = MemoryCache(settings.cache_memory_bytes)
+    held = MemoryHeld(memory)
+    _mount(app, catalog, settings, store, facts_are, uploaded, held)
     # Pages name their own address and who may frame them: services that share a Redis but differ in these
     # share no answers.
     code = f"{VERSION}@{settings.public_url or ''}@{settings.frame_ancestors}"
@@ -92,7 +94,7 @@ def create_app(settings: Settings) -> Flask:
     )
     # What is computed before the fork must not start the thread that looks for uploads.
     own = layer(tiers=Tiers(prefix, memory), revision=uploaded.token)
-    cached = layer(tiers=Tiers(prefix, memory, store), revision=uploaded.watched_token)
+    cached = layer(tiers=Tiers(prefix, memory, store), revision=uploaded.watched_token, kept=held)
     around = None if tracing is None else tracing.around
     outermost = Envelope(cached, always=always, around=around)
     app.wsgi_app = outermost  # type: ignore[method-assign]  # Flask's own way of wrapping
@@ -154,7 +156,13 @@ def _shared(settings: Settings) -> RedisStore | None:
 
 
 def _database(settings: Settings) -> Database:
-    return Database(settings.database_url, settings.state_path, failed=database_failed, used=database_used)
+    return Database(
+        settings.database_url,
+        settings.state_path,
+        bounded=True,
+        failed=database_failed,
+        used=database_used,
+    )
 
 
 def _tracing(settings: Settings) -> "Tracing | None":
@@ -184,6 +192,7 @@ def _mount(
     store: RedisStore | None,
     facts_are: FactsState,
     uploaded: Uploads,
+    held: MemoryHeld,
 ) -> None:
     shown = replace(
         catalog,
@@ -209,6 +218,7 @@ def _mount(
             catalog.digest,
             facts_are,
             (of_facts(catalog), of_uploads(uploaded)),
+            held,
         ),
         pages.blueprint(catalog),
         web.blueprint(catalog, settings.public_url),

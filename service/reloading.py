@@ -13,6 +13,7 @@ import structlog
 from flask import Flask
 
 from service.app import facts_state, start
+from service.core.matrix.blocks import forget_questions
 from service.core.weights.weigh import forget_catalogued
 from service.settings.last import SETTINGS
 
@@ -42,6 +43,7 @@ def replace_application(server: Server) -> bool:
         if SETTINGS.fault is not None:
             raise ValueError(SETTINGS.fault)
         forget_catalogued()
+        forget_questions()
         fresh = start(SETTINGS.valid)
     except Exception as error:  # whatever is wrong with the new files, the server goes on with what it has
         facts_state(server.app.callable).current = False

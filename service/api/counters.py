@@ -41,6 +41,21 @@ COMPUTATIONS = Histogram(
     buckets=_BOUNDS,
     registry=REGISTRY,
 )
+MEMORY_ENTRIES = Gauge(
+    "sizing_memory_cache_entries",
+    "Answers that processes have in memory, each encoding one.",
+    multiprocess_mode="livesum",
+    registry=REGISTRY,
+)
+MEMORY_BYTES = Gauge(
+    "sizing_memory_cache_bytes",
+    "Bytes of answers that processes have in memory; each process has at most CACHE_MEMORY_BYTES.",
+    multiprocess_mode="livesum",
+    registry=REGISTRY,
+)
+MEMORY_EVICTIONS = Counter(
+    "sizing_memory_cache_evictions", "Answers that made room for others in memory.", registry=REGISTRY
+)
 REDIS_ERRORS = Counter("sizing_redis_errors", "Questions to Redis that failed.", ("kind",), registry=REGISTRY)
 REDIS_OPEN = Gauge(
     "sizing_redis_breaker_open",

@@ -4,11 +4,11 @@ from dataclasses import asdict
 from typing import Any
 
 from flask import Blueprint, Response, current_app, g, request
-from werkzeug.exceptions import RequestEntityTooLarge
 
 from service.api.answers import json_answer
 from service.api.documents.models import model_document
 from service.api.documents.notes import told
+from service.api.json_body import whole_body
 from service.api.posted import known
 from service.api.reading import read_body, read_query
 from service.api.schemas import INSPECT_BODY, LANGUAGE_QUERY
@@ -59,13 +59,7 @@ def _described(catalogued: Known) -> Model:
 
 
 def _first_bytes() -> bytes:
-    limit = GGUF_FACTOR * current_app.config["MAX_CONTENT_LENGTH"]
-    request.max_content_length = limit
-    body = request.get_data(cache=False)
-    # A chunked body is cut at the limit, without an error, while it is read.
-    if request.content_length is None and len(body) >= limit:
-        raise RequestEntityTooLarge()
-    return body
+    return whole_body(request, GGUF_FACTOR * current_app.config["MAX_CONTENT_LENGTH"], keep=False)
 
 
 def _gguf(body: bytes, catalog: Catalog, catalogued: Known) -> dict[str, Any]:

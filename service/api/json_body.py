@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import orjson
 from flask import Request, current_app
-from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge, UnsupportedMediaType
 
 from service.errors import InvalidParameters, MalformedBody, ParameterError
 
@@ -35,15 +35,9 @@ def json_body(request: Request, most_bytes: int | None = None) -> Any:
     too many values or gives a field twice; MalformedBody for what is no JSON, such as NaN, Infinity, a
     number that no double holds, or half of a surrogate pair.
     """
-    encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
-    if request.mimetype != "application/json" or encoding != "identity":
+    if request.mimetype != "application/json":
         raise UnsupportedMediaType()
-    limit = most_bytes or current_app.config["MAX_CONTENT_LENGTH"]
-    request.max_content_length = limit
-    body = request.get_data()
-    # A chunked body is cut at the limit, without an error, while it is read.
-    if request.content_length is None and len(body) >= limit:
-        raise RequestEntityTooLarge()
+    body = whole_body(request, most_bytes)
     check_structure(body)
     try:
         value = orjson.loads(body)
@@ -51,6 +45,28 @@ def json_body(request: Request, most_bytes: int | None = None) -> Any:
         raise MalformedBody(str(error)) from None
     _refuse_repeated(body)
     return value
+
+
+def whole_body(request: Request, most_bytes: int | None = None, *, keep: bool = True) -> bytes:
+    """The bytes of a body of at most `most_bytes`, by default MAX_BODY_BYTES.
+
+    keep: the request can be asked for them again. Raises UnsupportedMediaType for a compressed body, because
+    a small one must not become a large one; RequestEntityTooLarge; MalformedBody for chunks that are none.
+    """
+    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        raise UnsupportedMediaType()
+    limit = most_bytes or current_app.config["MAX_CONTENT_LENGTH"]
+    request.max_content_length = limit
+    try:
+        body = request.get_data(cache=keep)
+    except HTTPException:
+        raise
+    except Exception as error:  # each server has its own for a body that it cannot read
+        raise MalformedBody(type(error).__name__) from None
+    # A chunked body is cut at the limit, without an error, while it is read.
+    if request.content_length is None and len(body) >= limit:
+        raise RequestEntityTooLarge()
+    return body
 
 
 def check_structure(body: bytes) -> None:

@@ -9,7 +9,7 @@ from service.api.encoding import to_json
 from service.api.matrix_question import asked_matrix
 from service.catalog import Catalog
 from service.core.engines import ENGINES
-from service.core.engines.sheets import Sheets
+from service.core.engines.sheets import as_sheets
 from service.core.matrix.cells import Facts
 from service.core.matrix.compute import compute
 from service.core.matrix.question import MOST_CELLS, Question, check_size
@@ -45,4 +45,4 @@ def blueprint(catalog: Catalog) -> Blueprint:
 def _most_cells(question: Question) -> int:
     """The most cells that are computed at once, by the engine that was asked for."""
     engine = ENGINES.get(str(question.values.get("engine", "")))
-    return MOST_CELLS if engine is None or isinstance(engine, Sheets) else _MOST_PLANNED
+    return MOST_CELLS if engine is None or as_sheets(engine) else _MOST_PLANNED

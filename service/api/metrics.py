@@ -73,11 +73,16 @@ def about(data_digest: str, facts: FactsState) -> Source:
 
 
 def blueprint(
-    metrics_folder: str | None, data_digest: str, facts: FactsState, sources: Sequence[Source] = ()
+    metrics_folder: str | None,
+    data_digest: str,
+    facts: FactsState,
+    sources: Sequence[Source] = (),
+    held: Callable[[], None] = lambda: None,
 ) -> Blueprint:
     """`GET /metrics`; metrics_folder: where the workers keep their parts, None for one process.
 
-    facts: whether they are those of the files. sources: more gauges.
+    facts: whether they are those of the files. sources: more gauges. held: sets those of this process's
+    memory.
     """
     resource = Blueprint("metrics", __name__)
     readings = CollectorRegistry(auto_describe=False)
@@ -86,6 +91,7 @@ def blueprint(
     @resource.get("/metrics")
     def metrics() -> Response:
         JOURNAL.flush()
+        held()
         registry = REGISTRY
         if metrics_folder is not None:
             registry = CollectorRegistry()

@@ -19,7 +19,7 @@ _WRITTEN = ("/v1/measurements",)
 _READING = frozenset({"GET", "HEAD"})
 _FREE = ("/health/", "/metrics", "/assets/")
 # What costs many times a plain answer. Points, not seconds.
-_POINTS = {"/v1/matrix": 10, "/v1/plan": 5, "/v1/report": 5, "/report": 5, "/v1/models/inspect": 5}
+_POINTS = {"/v1/matrix": 10, "/v1/models/inspect": 10, "/v1/plan": 5, "/v1/report": 5, "/report": 5}
 _POINTS_OF_A_BODY = 2
 _NETWORK_BITS = 64  # of an IPv6 address: one customer has as many addresses as it likes
 

@@ -8,17 +8,17 @@ from io import StringIO
 from itertools import islice
 from typing import Any
 
-from flask import Request, current_app
-from werkzeug.exceptions import RequestEntityTooLarge, UnsupportedMediaType
+from flask import Request
 
 from service.api.accept import CSV
-from service.api.json_body import json_body
+from service.api.json_body import json_body, whole_body
 from service.api.reading import MOST_UNKNOWN, checked
+from service.api.row_names import RowNames
 from service.api.submission_fields import MOST_ROWS, SUBMISSION, SUBMISSION_SCHEMA
 from service.catalog import Catalog
 from service.core.engines import ENGINES
 from service.core.impossible import CLAIMED, Claim, contradictions
-from service.errors import InvalidParameters, MalformedBody, ParameterError, UnknownName
+from service.errors import InvalidParameters, MalformedBody, ParameterError
 from service.measurements.submission import Submission
 
 _ROWS = "measurements"
@@ -38,7 +38,7 @@ def submissions(request: Request, catalog: Catalog, now: float) -> tuple[list[Su
     UnsupportedMediaType, RequestEntityTooLarge.
     """
     if request.mimetype == CSV:
-        return read_rows(csv_rows(_whole(request)), catalog, now), False
+        return read_rows(csv_rows(whole_body(request)), catalog, now), False
     body = json_body(request)
     if isinstance(body, dict) and _ROWS not in body:
         return read_rows([body], catalog, now, single=True), True
@@ -56,6 +56,7 @@ def read_rows(
         raise InvalidParameters(ParameterError(_ROWS, "empty"))
     if len(rows) > MOST_ROWS:
         raise InvalidParameters(ParameterError(_ROWS, "too_many_items", None, {"maximum": MOST_ROWS}))
+    names = RowNames(catalog)
     found: list[Submission] = []
     faults: list[ParameterError] = []
     for index, row in enumerate(rows):
@@ -63,7 +64,7 @@ def read_rows(
         try:
             if not isinstance(row, Mapping):
                 raise InvalidParameters(ParameterError("", "not_an_object"))
-            found.append(read_row(row, catalog, now))
+            found.append(_read(row, names, now))
         except InvalidParameters as error:
             faults += [
                 replace(e, parameter=".".join(filter(None, (place, e.parameter)))) for e in error.errors
@@ -77,9 +78,12 @@ def read_rows(
 
 def read_row(row: Mapping[str, Any], catalog: Catalog, now: float) -> Submission:
     """One submission. Raises InvalidParameters."""
+    return _read(row, RowNames(catalog), now)
+
+
+def _read(row: Mapping[str, Any], known: RowNames, now: float) -> Submission:
     given, faults = _given(row)
-    model = _named(catalog.find_model, "model", given, faults)
-    gpu = _named(catalog.find_gpu, "gpu", given, faults)
+    model, gpu = (_named(known, field, given, faults) for field in ("model", "gpu"))
     faults += _conditions(given, now)
     if model is not None:
         faults += _format(given, model)
@@ -107,16 +111,6 @@ def csv_rows(body: bytes, most: int | None = MOST_ROWS) -> list[dict[str, object
         return list(islice(_cells(reader, header), None if most is None else most + 1))
     except (csv.Error, UnicodeDecodeError) as error:
         raise MalformedBody(str(error)) from None
-
-
-def _whole(request: Request) -> bytes:
-    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-        raise UnsupportedMediaType()
-    body = request.get_data()
-    # A chunked body is cut at the limit, without an error, while it is read.
-    if request.content_length is None and len(body) >= current_app.config["MAX_CONTENT_LENGTH"]:
-        raise RequestEntityTooLarge()
-    return body
 
 
 def _given(row: Mapping[str, Any]) -> tuple[dict[str, Any], list[ParameterError]]:
@@ -159,16 +153,14 @@ def _listed(body: object) -> list[object]:
     return rows
 
 
-def _named(find: Any, name: str, given: Mapping[str, Any], faults: list[ParameterError]) -> Any:
+def _named(known: RowNames, field: str, given: Mapping[str, Any], faults: list[ParameterError]) -> Any:
     """The catalog's entry; None, with a fault, for a name that it does not have."""
-    if name not in given:  # a fault already
+    if field not in given:  # a fault already
         return None
-    try:
-        return find(given[name])
-    except UnknownName as error:
-        values = {"suggestion": error.suggestions[0]} if error.suggestions else {}
-        faults.append(ParameterError(name, "unknown_name", error.suggestions, values))
-        return None
+    found = known.find(field, given[field])
+    if found is None:
+        faults.append(known.fault(field, given[field]))
+    return found
 
 
 def _conditions(given: Mapping[str, Any], now: float) -> Iterator[ParameterError]:

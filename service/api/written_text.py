@@ -7,8 +7,11 @@ from urllib.parse import urlsplit
 from service.api.fields import Parameter, fail
 from service.catalog.fields import is_period
 
-# Controls, and characters that turn the direction of the text around them (Unicode UAX #9).
-_UNSEEN = "\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufffe\uffff\ud800-\udfff"
+# Controls, characters that turn the direction of the text around them (Unicode UAX #9), and those that show
+# nothing: what a reviewer does not see must not be published. Joiners stay, emoji and many scripts need them.
+_TURNING = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_SHOWING_NOTHING = "\u00ad\u200b\u2060-\u2064\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+_UNSEEN = f"\x7f-\x9f\u2028\u2029{_TURNING}{_SHOWING_NOTHING}\ufffe\uffff\ud800-\udfff"
 _LINE = re.compile(f"[\x00-\x1f{_UNSEEN}]")
 _PROSE = re.compile(f"[\x00-\x08\x0b-\x1f{_UNSEEN}]")
 _ADDRESS = re.compile(r"[!-;=?-~]+")  # visible ASCII without < and >

@@ -82,6 +82,7 @@ class ByteCache:
     revision: of facts that change while the service runs; asked with each request, and with a new one all
       spellings are classified again. Keys must contain it where the answer depends on it.
     computed: is told of each computation, with what the application left in the environ, and its seconds.
+    kept: is called after an answer came into the memory, from below or in another encoding.
     Says where an answer came from in `X-Cache` (hit-memory, hit-redis, miss) and in the environ under
     `sizing.cache`. The request's ID is the business of the layer outside.
     """
@@ -96,6 +97,7 @@ class ByteCache:
         constants: Constants = lambda _answer: ((), ()),
         computed: Callable[[Pairs, float], None] = lambda _recorded, _seconds: None,
         revision: Callable[[], str] = lambda: "",
+        kept: Callable[[], None] = lambda: None,
     ) -> None:
         self._inner = inner
         self._tiers = tiers
@@ -105,6 +107,7 @@ class ByteCache:
         self._constants = constants
         self._computed = computed
         self._revision = revision
+        self._kept = kept
         self._aliases = Aliases()
         self._encodings: SingleFlight[CachedAnswer] = SingleFlight()
 
@@ -164,6 +167,7 @@ class ByteCache:
         entry = self._tiers.memory.prepare(full + coding, self._prepare)
         if entry is not None:
             self._aliases.put(spelling, entry)
+        self._kept()
         return answer, level
 
     def _in(self, coding: str, full: str, plain: CachedAnswer) -> CachedAnswer:

@@ -10,6 +10,8 @@ from redis.exceptions import RedisClusterException, RedisError, ResponseError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from service.cache.redis_socket import bound
+
 REFUSAL = ResponseError  # the server answers, if only to refuse
 FAULTS = (RedisError, RedisClusterException, OSError, ValueError)
 _MOST_CONNECTIONS = 32
@@ -30,7 +32,7 @@ def connect(url: str, timeout_seconds: float, ca_file: str | None = None) -> Any
 
     `redis+cluster://` and `redis+sentinel://` take several `host:port` with commas between them; the path of
     the latter is `/<master>` or `/<master>/<db>`. `rediss` is TLS, checked against `ca_file` or else the
-    system's authorities. timeout_seconds: for connecting and for each read.
+    system's authorities. timeout_seconds: for connecting and for each whole answer.
     Raises ValueError for a wrong address, RedisError or OSError when a cluster or Sentinel does not answer.
     """
     options: dict[str, Any] = {
@@ -39,6 +41,7 @@ def connect(url: str, timeout_seconds: float, ca_file: str | None = None) -> Any
         "retry": Retry(NoBackoff(), 0),
         "decode_responses": False,
         "max_connections": _MOST_CONNECTIONS,
+        "redis_connect_func": bound,
     }
     parts = urlsplit(url)
     kind, _, variant = parts.scheme.partition("+")
@@ -65,7 +68,9 @@ def _sentinel(parts: SplitResult, kind: str, options: dict[str, Any]) -> Any:
     if not master:
         raise ValueError("the address of Sentinel names no master")
     secure = {"ssl": True} if kind == "rediss" else {}  # who names the master is checked as the master is
-    asking = {name: value for name, value in options.items() if name.startswith(("socket_", "ssl_"))}
+    asking = {
+        name: value for name, value in options.items() if name.startswith(("socket_", "ssl_", "redis_"))
+    }
     sentinel = Sentinel(  # type: ignore[no-untyped-call]
         hosts(parts.netloc, _SENTINEL_PORT), sentinel_kwargs={**asking, **secure, "retry": options["retry"]}
     )

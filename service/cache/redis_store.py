@@ -104,7 +104,7 @@ class RedisStore:
 
         answered = self._attempt(ask)
         if answered is None:
-            return Claim(Standing.UNAVAILABLE)
+            return Claim(Standing.UNAVAILABLE, token)  # perhaps won and not heard of: `publish` ends it
         holder = answered[0]
         if holder is None:
             return Claim(Standing.WON, token)

@@ -19,7 +19,7 @@ def key(name: str) -> str:
 
     Only between two digits a separator stays, so that `qwen3-8b` and `qwen3.8-b` differ from `qwen38b`.
     """
-    folded = unicodedata.normalize("NFKC", name[:_LONGEST]).casefold()
+    folded = unicodedata.normalize("NFKC", name[:_LONGEST]).casefold()[:_LONGEST]  # one may become eighteen
     return _LOOSE_HYPHEN.sub("", _SEPARATORS.sub("-", folded).strip("-"))
 
 

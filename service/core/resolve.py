@@ -1,5 +1,6 @@
 """Request -> Scenario: every default filled in, every value checked."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,7 +37,7 @@ def resolve(request: Request) -> Scenario:
 
     Raises InvalidParameters with every wrong parameter that can be told apart from the others.
     """
-    _check_ranges(request)
+    check_ranges({name: value for name in RANGES if (value := getattr(request, name)) is not None})
     engine = ENGINES[choose_engine(request)]
     quantization = _choose_quantization(request, engine)
     defaulted = tuple(name for name in PARAMETERS if getattr(request, name) is None)
@@ -79,11 +80,12 @@ def _plain_values(request: Request) -> dict[str, Any]:
     return {name: value for name in _PLAIN if (value := getattr(request, name)) is not None}
 
 
-def _check_ranges(request: Request) -> None:
+def check_ranges(values: Mapping[str, float]) -> None:
+    """Raise InvalidParameters for values that are not within their RANGES."""
     errors = []
-    for name, (low, high) in RANGES.items():
-        value = getattr(request, name)
-        if value is not None and not low <= value <= high:
+    for name, value in values.items():
+        low, high = RANGES[name]
+        if not low <= value <= high:
             limits = {"minimum": low, "maximum": high}
             errors.append(ParameterError(name, "out_of_range", (low, high), limits))
     if errors:

@@ -14,7 +14,8 @@ from service.inspection.gguf_header import GgufArray, GgufHeader, metadata_numbe
 from service.inspection.gguf_layers import LayerSizes, layer_of, tensor_of
 
 _BLOCK = re.compile(r"blk\.(\d{1,4})\.(.+)")
-_MOST_LAYERS = 4096
+_MOST_LAYERS = 192  # as of a config
+_MOST_DIFFERENT = 2048  # tensors of layers that differ: each is weighed in every format
 
 # Name in a Hugging Face config -> key of the metadata.
 _CONFIG_KEYS: Mapping[str, str] = {
@@ -66,7 +67,7 @@ def _latent_dims(metadata: Mapping[str, object], name: str) -> dict[str, int | N
 def architecture_of(header: GgufHeader) -> Architecture:
     """The architecture of a complete header: tensors as they are listed, caches by layer.
 
-    Raises UnsupportedArchitecture that names missing keys.
+    Raises UnsupportedArchitecture that names missing keys, or what there is too much of.
     """
     metadata, name = header.metadata, _name(header.metadata)
     outer, blocks = _placed(header)
@@ -79,6 +80,7 @@ def architecture_of(header: GgufHeader) -> Architecture:
     heads, hidden = config["num_attention_heads"], config["hidden_size"]
     head_dim = config.get("head_dim") or hidden // heads
     layers, drafts = _layers(metadata, blocks, head_dim)
+    _check_variety(name, outer, (*layers, *drafts))
     roles = {tensor.role for tensor in outer}
     table = next((t for t in outer if t.tensor_class is TensorClass.EMBEDDING), None)
     architecture = Architecture(
@@ -106,16 +108,26 @@ def architecture_of(header: GgufHeader) -> Architecture:
 
 
 def _placed(header: GgufHeader) -> tuple[tuple[Tensor, ...], dict[int, list[Tensor]]]:
-    """Tensors outside the layers, and those of each layer."""
+    """Tensors outside the layers, and those of each layer. Raises UnsupportedArchitecture."""
     outer: list[Tensor] = []
     blocks: dict[int, list[Tensor]] = {}
     for entry in header.tensors:
         match = _BLOCK.fullmatch(entry.name)
         if match is None:
             outer.append(tensor_of(entry, entry.name))
-        elif int(match[1]) < _MOST_LAYERS:
+        else:
             blocks.setdefault(int(match[1]), []).append(tensor_of(entry, match[2]))
+    if len(blocks) > _MOST_LAYERS:
+        name = _name(header.metadata)
+        raise UnsupportedArchitecture(name, excessive={f"{name}.block_count": _MOST_LAYERS})
     return tuple(outer), blocks
+
+
+def _check_variety(name: str, outer: tuple[Tensor, ...], layers: tuple[Layer, ...]) -> None:
+    """Refuse tensors that differ from layer to layer as in no model. Raises UnsupportedArchitecture."""
+    kinds = {id(layer): layer for layer in layers}.values()
+    if len(outer) + sum(len(layer.tensors) for layer in kinds) > _MOST_DIFFERENT:
+        raise UnsupportedArchitecture(name, excessive={"tensors": _MOST_DIFFERENT})
 
 
 def _layers(
@@ -128,7 +140,9 @@ def _layers(
     for index in sorted(blocks):
         tensors = tuple(blocks[index])
         sizes = _sizes(metadata, index, head_dim)
-        layer = known.setdefault((tensors, sizes), layer_of(tensors, sizes))
+        layer = known.get((tensors, sizes))
+        if layer is None:
+            layer = known[tensors, sizes] = layer_of(tensors, sizes)
         draft = any(tensor.role.startswith("nextn.") for tensor in tensors)
         (drafts if draft else layers).append(layer)
     return tuple(layers), tuple(drafts)

@@ -12,10 +12,11 @@ from struct import Struct, unpack
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _MOST_KEPT = 4096  # values of an array that are kept, enough for one a layer
+_MOST_KEPT_TOGETHER = 65_536  # of all arrays
 _MOST_DIMENSIONS = 4  # GGML_MAX_DIMS
 _LONGEST_TEXT = 4096  # of a key or a value that is kept
 _MOST_KEYS = 65_536
-_MOST_TENSORS = 65_536  # the largest published files have a few thousand
+_MOST_TENSORS = 4096  # the files of the largest models, Kimi K3 for one, have 2,700
 
 
 class ValueType(IntEnum):
@@ -121,6 +122,7 @@ class _Reader:
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._at = 0
+        self._room = _MOST_KEPT_TOGETHER
 
     def take(self, size: int) -> bytes:
         """The next bytes."""
@@ -162,7 +164,8 @@ class _Reader:
             raise NotGguf  # no writer nests arrays
         if inner is ValueType.STRING:
             return self._passed_texts(length)
-        if length <= _MOST_KEPT:
+        if length <= min(_MOST_KEPT, self._room):
+            self._room -= length
             return self._numbers(inner, length)
         self._at += length * _STRUCTS[inner].size
         return GgufArray(length)

@@ -11,15 +11,16 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from service.measurements.admission import Admission, AllTaken
+from service.measurements.deadline import within
 from service.measurements.errors import StorageFault, StorageReadOnly, StorageUnavailable
 
 FILE_NAME = "measurements.sqlite3"
 _BUSY_MS = 5000
-_STATEMENT_MS = 5000
-_CONNECT_SECONDS = 3
-_POOL_SECONDS = 3
+# How long anyone waits for a connection while all are taken; a file has one writer at a time.
+_SERVER_PATIENCE, _FILE_PATIENCE = 1.0, 3.0
+_READ_SECONDS, _WRITE_SECONDS = 4.0, 8.0  # of a transaction, where the database is `bounded`
 # Fewer connections than threads: a database that hangs must leave threads for answers without it.
 _POOL_SIZE = 2
 _READ_ONLY = (
@@ -34,8 +35,9 @@ _WRITES = "sizing_writes"
 class Database:
     """One database, opened when it is first used and again in each process that is forked.
 
-    url: None for SQLite in `state_path`. A SQLite file is made by the first write only. failed: is told the
-    class of each error. used: is told +1 and -1 as a connection is taken and given back.
+    url: None for SQLite in `state_path`. A SQLite file is made by the first write only. bounded: give up a
+    transaction that a server leaves without an answer; a command that migrates or imports may take its time.
+    failed: is told the class of each error. used: is told +1 and -1 as a connection is taken and given back.
     """
 
     def __init__(
@@ -43,13 +45,16 @@ class Database:
         url: str | None,
         state_path: Path,
         *,
+        bounded: bool = False,
         failed: Callable[[str], None] | None = None,
         used: Callable[[int], None] | None = None,
     ) -> None:
+        self._bounded = bounded
         self._failed = failed or _nobody
         self._used = used or _nobody
         self.url = _normal(url) if url else URL.create("sqlite", database=str(state_path / FILE_NAME))
         self._engine: Engine | None = None
+        self._admission = self._make_admission()
         self._pid = 0
         self._lock = Lock()
 
@@ -80,17 +85,17 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state. Raises StorageUnavailable."""
-        with self._faults(), self._connected() as connection, connection.begin():
+        with self._faults(), self._connected(_READ_SECONDS) as connection, connection.begin():
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that is durable once it is left; the only writer at a time with SQLite.
 
-        Raises StorageReadOnly, StorageUnavailable; then nothing was written.
+        Raises StorageReadOnly, StorageUnavailable; then nothing was written, unless the end was not heard.
         """
         self._make_folder()
-        with self._faults(), self._connected() as connection:
+        with self._faults(), self._connected(_WRITE_SECONDS) as connection:
             connection = connection.execution_options(**{_WRITES: True})
             with connection.begin():
                 yield connection
@@ -103,8 +108,10 @@ class Database:
             self._engine = None
 
     @contextmanager
-    def _connected(self) -> Iterator[Connection]:
-        with self._open().connect() as connection:
+    def _connected(self, seconds: float) -> Iterator[Connection]:
+        engine, admission = self._open()
+        limit = within(seconds if self._bounded else None)
+        with admission.entered(), limit, engine.connect() as connection:
             self._used(1)
             try:
                 yield connection
@@ -118,7 +125,7 @@ class Database:
             yield
         except (StorageFault, IntegrityError, DataError):
             raise
-        except PoolTimeout as error:
+        except AllTaken as error:
             self._failed("PoolTimeout")
             raise StorageUnavailable(reason=str(error)) from error
         except (DBAPIError, sqlite3.Error) as error:
@@ -127,17 +134,23 @@ class Database:
             kind = StorageReadOnly if any(text in reason for text in _READ_ONLY) else StorageUnavailable
             raise kind(reason=reason) from error
 
-    def _open(self) -> Engine:
+    def _open(self) -> tuple[Engine, Admission]:
         with self._lock:
             if self._engine is None or self._pid != os.getpid():
                 if self._engine is not None:
                     self._engine.dispose(close=False)  # the parent's connections stay the parent's
                 self._engine, self._pid = self._make_engine(), os.getpid()
-            return self._engine
+                self._admission = self._make_admission()
+            return self._engine, self._admission
+
+    def _make_admission(self) -> Admission:
+        return Admission(_POOL_SIZE, _FILE_PATIENCE if self.is_sqlite else _SERVER_PATIENCE)
 
     def _make_engine(self) -> Engine:
         if not self.is_sqlite:
-            return _postgresql(self.url)
+            from service.measurements.postgresql import postgresql  # here: SQLite needs no driver
+
+            return postgresql(self.url, _pool(), bounded=self._bounded)
         frozen = self.path.is_file() and not _writable(self.path)
         engine = sa.create_engine("sqlite://", creator=lambda: _connect(self.path, frozen=frozen), **_pool())
         sa.event.listen(engine, "begin", _begin)
@@ -157,7 +170,6 @@ def _pool() -> dict[str, Any]:
         "poolclass": sa.QueuePool,
         "pool_size": _POOL_SIZE,
         "max_overflow": 0,
-        "pool_timeout": _POOL_SECONDS,
     }
 
 
@@ -167,25 +179,6 @@ def _normal(url: str) -> URL:
     if parsed.get_backend_name() in ("postgresql", "postgres"):
         return parsed.set(drivername="postgresql+psycopg")
     return parsed
-
-
-def _postgresql(url: URL) -> Engine:
-    options = f"-c statement_timeout={_STATEMENT_MS} -c lock_timeout={_STATEMENT_MS}"
-    options += " -c idle_in_transaction_session_timeout=10000"
-    arguments = {
-        "connect_timeout": _CONNECT_SECONDS,
-        "options": options,
-        "application_name": "llm-sizing",
-        "tcp_user_timeout": _STATEMENT_MS,
-    }
-    given = set(url.query)
-    return sa.create_engine(
-        url,
-        connect_args={name: value for name, value in arguments.items() if name not in given},
-        pool_pre_ping=True,
-        pool_recycle=300,
-        **_pool(),
-    )
 
 
 def _writable(path: Path) -> bool:

@@ -65,7 +65,7 @@ class IdempotencyConflict(Refused):
 
 
 class StorageFault(Refused):
-    """The database cannot do it now; nothing was stored."""
+    """The database cannot do it now; nothing was confirmed."""
 
 
 class StorageUnavailable(StorageFault):

@@ -6,6 +6,7 @@ a slow digest would only let strangers burn the processor (docs/adr/0010-storage
 
 import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -64,7 +65,7 @@ def create_key(database: Database, name: str, scopes: frozenset[Scope], now: flo
                 created_at=int(now),
             )
         )
-        record(connection, key_id, "create-key", key_id, now)
+        record(connection, key_id, "create-key", (key_id,), now)
     return key, f"sizing_{key_id}_{secret}"
 
 
@@ -76,7 +77,7 @@ def revoke_key(database: Database, key_id: str, now: float) -> Key:
             raise KeyUnknown(name=key_id)
         if row.revoked_at is None:
             connection.execute(sa.update(api_key).where(api_key.c.id == key_id).values(revoked_at=int(now)))
-            record(connection, key_id, "revoke-key", key_id, now)
+            record(connection, key_id, "revoke-key", (key_id,), now)
         found = _row(connection, key_id)
         assert found is not None  # read in the same transaction
         return _key(found)
@@ -119,14 +120,16 @@ def mark_used(connection: Connection, key: Key, now: float) -> bool:
 
 
 def record(
-    connection: Connection, key_id: str, action: str, subject: str, now: float, request_id: str | None = None
+    connection: Connection,
+    key_id: str,
+    action: str,
+    subjects: Sequence[str],
+    now: float,
+    request_id: str | None = None,
 ) -> None:
-    """One line of the audit log, in the transaction of what it tells of."""
-    connection.execute(
-        sa.insert(audit).values(
-            at=int(now), key_id=key_id, action=action, subject=subject, request_id=request_id
-        )
-    )
+    """A line of the audit log for each subject, in the transaction of what it tells of."""
+    common = {"at": int(now), "key_id": key_id, "action": action, "request_id": request_id}
+    connection.execute(sa.insert(audit), [{**common, "subject": subject} for subject in subjects])
 
 
 def _known(database: Database, key_id: str) -> Row[tuple[object, ...]] | None:

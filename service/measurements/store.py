@@ -116,8 +116,8 @@ def review(
             .where(measurement.c.id == name)
             .values(status=str(wanted), version=before.version + 1, updated_at=now)
         )
-        _remember(connection, name, Event(before.version + 1, wanted, note, act.key.id, now))
-        record(connection, act.key.id, str(wanted), name, act.now, act.request_id)
+        _remember(connection, (name,), Event(before.version + 1, wanted, note, act.key.id, now))
+        record(connection, act.key.id, str(wanted), (name,), act.now, act.request_id)
         mark_used(connection, act.key, act.now)
         shown = Status.PUBLISHED in (before.status, wanted)
         revision = _advance(connection) if shown else None
@@ -139,9 +139,8 @@ def _insert(connection: Connection, ids: Sequence[str], submissions: Sequence[Su
     }
     rows = [{"id": name, **common, **asdict(given)} for name, given in zip(ids, submissions, strict=True)]
     connection.execute(sa.insert(measurement), rows)
-    for name in ids:
-        _remember(connection, name, Event(1, Status.PENDING, None, act.key.id, now))
-        record(connection, act.key.id, "submit", name, act.now, act.request_id)
+    _remember(connection, ids, Event(1, Status.PENDING, None, act.key.id, now))
+    record(connection, act.key.id, "submit", ids, act.now, act.request_id)
 
 
 def _claim(connection: Connection, act: Act, once: Once, ids: tuple[str, ...]) -> Receipt | None:
@@ -185,17 +184,10 @@ def _forget(connection: Connection, now: float) -> None:
     connection.execute(sa.delete(idempotency).where(sa.tuple_(*mine).in_(old)))
 
 
-def _remember(connection: Connection, name: str, event: Event) -> None:
-    connection.execute(
-        sa.insert(history).values(
-            measurement_id=name,
-            version=event.version,
-            status=str(event.status),
-            note=event.note,
-            key_id=event.key_id,
-            at=event.at,
-        )
-    )
+def _remember(connection: Connection, names: Sequence[str], event: Event) -> None:
+    """The same step in the history of each."""
+    step = {**asdict(event), "status": str(event.status)}
+    connection.execute(sa.insert(history), [{"measurement_id": name, **step} for name in names])
 
 
 def _advance(connection: Connection) -> int:

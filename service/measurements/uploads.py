@@ -18,9 +18,9 @@ from service.measurements.schema import Condition, State, look
 from service.measurements.submission import Status, Stored, measurement
 
 POLL_SECONDS = 1.0
-_STALE_SECONDS = 10.0  # a look that takes longer hangs
+_STALE_SECONDS = 3.0  # a look that takes longer hangs
 _RETRY_SECONDS = 1.0
-_WAIT_SECONDS = 2.0
+_WAIT_SECONDS = 1.0  # for a thread that loads, counted from its begin
 _COUNT_SECONDS = 10.0
 _LOG = structlog.get_logger("service.measurements")
 _SOURCE_NAME = "Uploaded measurement"
@@ -57,6 +57,7 @@ class Uploads:
         self._lock = Lock()
         self._watching = False
         self._retry_at = 0.0
+        self._began_at = 0.0
         self._thread = local()
         weak = weakref.WeakMethod(self._forked)
         os.register_at_fork(after_in_child=lambda: (method := weak()) and method())
@@ -120,7 +121,8 @@ class Uploads:
         """What is published, at least at the present revision unless the database is gone; see `missed`."""
         if self._published.revision == self._cell[0]:
             return self._published
-        if monotonic() >= self._retry_at and self._lock.acquire(timeout=_WAIT_SECONDS):
+        if monotonic() >= self._retry_at and self._lock.acquire(timeout=self._patience()):
+            self._began_at = monotonic()
             try:
                 if self._published.revision == self._cell[0] or self._load(self._cell[0]):
                     return self._published
@@ -128,6 +130,12 @@ class Uploads:
                 self._lock.release()
         self._thread.missed = True
         return self._published
+
+    def _patience(self) -> float:
+        """Seconds to wait for the lock, not again and again behind a thread whose database hangs."""
+        if not self._lock.locked():
+            return _WAIT_SECONDS
+        return max(0.0, self._began_at + _WAIT_SECONDS - monotonic())
 
     def missed(self) -> bool:
         """Whether this thread was given older records since it last asked: its answer must not be kept."""

@@ -12,10 +12,10 @@ from service.errors import UnknownSection
 from service.i18n import Voice, content_language, voice
 from service.i18n.marking import mark
 from service.render import currencies, environments
-from service.render.registry import SECTIONS, Section, Subject
+from service.render.registry import SECTIONS, Form, Section, Subject
 from service.render.spoken import with_messages
 
-__all__ = ["SECTIONS", "Representation", "render", "render_with"]
+__all__ = ["SECTIONS", "Representation", "computed", "render", "render_with", "shown"]
 
 _NOT_AVAILABLE = mark("This section is not available in this version of the service yet.")
 _NEEDS_GPU = mark("This section needs a GPU; name one with the parameter “gpu”.")
@@ -56,24 +56,36 @@ def render_with(
     alone: Model | Gpu | None = None,
 ) -> bytes:
     """As `render`, spoken by the given voice."""
-    wanted = Representation(representation)
     found = SECTIONS.get(section)
     if found is None:
         raise UnknownSection(section, tuple(SECTIONS))
     subject = sizing or alone
-    content = _content(found, subject, catalog, speaker)
+    return shown(speaker, found, subject, computed(found, subject, catalog), representation)
+
+
+def computed(section: Section, subject: Subject | None, catalog: object) -> dict[str, Any]:
+    """The data of a section about a subject; empty where it has nothing to say of one of its kind."""
+    form = None if subject is None else section.form(subject)
+    return {} if form is None else form.compute(subject, catalog)
+
+
+def shown(
+    speaker: Voice, section: Section, subject: Subject | None, data: Mapping[str, Any], representation: str
+) -> bytes:
+    """The data of a section as UTF-8 text, spoken by a voice; ValueError for a media type of no fragment."""
+    wanted = Representation(representation)
+    form = None if subject is None else section.form(subject)
+    content = _content(section, form, subject, data, speaker)
     if wanted is Representation.JSON:
         return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
-    form = found.form(subject)
-    return _markup(form.template if form else section, content, speaker, wanted).encode()
+    return _markup(form.template if form else section.name, content, speaker, wanted).encode()
 
 
-def _content(section: Section, subject: Subject | None, catalog: object, speaker: Voice) -> dict[str, Any]:
+def _content(
+    section: Section, form: Form | None, subject: Subject | None, data: Mapping[str, Any], speaker: Voice
+) -> dict[str, Any]:
     """The JSON of a fragment: the section's data, its language and title, and what it says."""
-    data: dict[str, Any] = {}
-    form = None if subject is None else section.form(subject)
     if form is not None:
-        data = form.compute(subject, catalog)
         said = form.say(data, speaker)
     elif not section.available:
         said = [speaker.text(_NOT_AVAILABLE)]

@@ -98,12 +98,17 @@ def scenario_in_format(scenario: Scenario, quantization: str) -> Scenario | None
     return _resolved(replace(request_of(scenario), engine=scenario.engine, quantization=quantization))
 
 
-def in_format_elsewhere(scenario: Scenario, quantization: str) -> Outcome | None:
-    """The outcome in a format with the first engine of the GPU that loads it; None when none does."""
-    dropped: dict[str, Any] = dict.fromkeys(_OF_THE_ENGINE)
-    resolved = _resolved(replace(request_of(scenario), quantization=quantization, **dropped))
+def scenario_elsewhere(scenario: Scenario, quantization: str) -> Scenario | None:
+    """The same question with the first engine of the GPU that loads a format; None when none does."""
+    resolved = _resolved(replace(_without_engine(scenario), quantization=quantization))
     runs = resolved is not None and resolved.gpu.backends(resolved.engine)
-    return _outcome(resolved) if runs else None
+    return resolved if runs else None
+
+
+def _without_engine(scenario: Scenario) -> Request:
+    """The question on as many GPUs, without what belongs to one engine."""
+    dropped: dict[str, Any] = dict.fromkeys(_OF_THE_ENGINE)
+    return replace(request_of(scenario), **{**dropped, "gpu_count": scenario.gpu_count})
 
 
 def _outcome(scenario: Scenario | None) -> Outcome | None:
@@ -125,22 +130,26 @@ def changed(scenario: Scenario, **changes: Any) -> Outcome | None:
 
 def with_engine(scenario: Scenario, engine: str) -> Outcome | None:
     """The outcome with another engine, in the same format where it loads it, else in its own default."""
-    dropped: dict[str, Any] = dict.fromkeys(_OF_THE_ENGINE)
-    request = replace(request_of(scenario), **{**dropped, "engine": engine})
+    request = replace(_without_engine(scenario), engine=engine)
     resolved = _resolved(replace(request, quantization=scenario.quantization))
     return _outcome(resolved or _resolved(replace(request, quantization=None)))
 
 
 def on_gpu(scenario: Scenario, gpu: Gpu, gpu_count: int) -> Outcome | None:
     """The outcome on another accelerator, whose machine has its own layout, backend and platform."""
+    return _outcome(_resolved(replace(elsewhere(scenario), gpu=gpu, gpu_count=gpu_count)))
+
+
+def elsewhere(scenario: Scenario) -> Request:
+    """The question as it is asked of other accelerators: without what belongs to one machine."""
     dropped: dict[str, Any] = dict.fromkeys(_OF_THE_MACHINE)
-    kept = {
-        "gpu": gpu,
-        "gpu_count": gpu_count,
-        "engine": scenario.engine,
-        "quantization": scenario.quantization,
-    }
-    return _outcome(_resolved(replace(request_of(scenario), **{**dropped, **kept})))
+    return replace(here(scenario), **{**dropped, "gpu_count": scenario.gpu_count})
+
+
+def here(scenario: Scenario) -> Request:
+    """The question with its engine, format and number of GPUs said, whether they were given or not."""
+    said = {name: getattr(scenario, name) for name in ("engine", "quantization", "gpu_count")}
+    return replace(request_of(scenario), **said)
 
 
 def of_model(scenario: Scenario, model: Model, quantization: str) -> Outcome | None:

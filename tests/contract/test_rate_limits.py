@@ -64,7 +64,7 @@ def test_headers_tell_the_limit_and_are_not_kept():
 
 
 def test_heavy_questions_count_several_times():
-    """A plan costs five points, a body two."""
+    """A plan costs five points, a body two, the files of a model ten."""
     client = app_with(rate_limit_misses="100/minute").test_client()
     before = remaining(asked(client, 4001))
     after_plan = remaining(
@@ -74,6 +74,11 @@ def test_heavy_questions_count_several_times():
     body = {"model": "qwen3-8b", "gpu": "rtx-4090"}
     posted = client.post("/v1/sizing", json=body, environ_overrides={"REMOTE_ADDR": "192.0.2.1"})
     assert after_plan - remaining(posted) == 2
+    after_body = remaining(posted)
+    inspected = client.post(
+        "/v1/models/inspect", json={"config": {}}, environ_overrides={"REMOTE_ADDR": "192.0.2.1"}
+    )
+    assert after_body - remaining(inspected) == 10
 
 
 @pytest.mark.parametrize("path", ["/health/live", "/health/ready", "/metrics", "/assets/report.css"])

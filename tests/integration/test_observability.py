@@ -111,6 +111,37 @@ def test_levels_and_computations_are_counted(server: Server) -> None:
     assert metric(server, "sizing_http_request_seconds_count", route="/v1/sizing") == 20
 
 
+def in_memory(server: Server, name: str) -> float:
+    return metric(server, f"sizing_memory_cache_{name}")
+
+
+def test_the_memory_of_both_workers_is_seen(tmp_path: Path) -> None:
+    """What was prepared before the fork counts with each worker, what one answers once; a bound is for each.
+
+    A worker that ends takes its answers along, and what it dropped stays counted.
+    """
+    bound = 600_000
+    server = Server(tmp_path, WARM_UP_SECONDS="2", CACHE_MEMORY_BYTES=str(bound))
+    try:
+        prepared = in_memory(server, "entries")
+        assert prepared > 0
+        assert prepared % 2 == 0
+        inherited = in_memory(server, "bytes") / 2
+        assert 0 < inherited <= bound
+        for number in range(300):
+            assert server.get(f"/v1/sizing?model=qwen3-8b&gpu=h100&reserved_memory_bytes={number}")[0] == 200
+        assert 1.9 * bound < in_memory(server, "bytes") <= 2 * bound
+        dropped = in_memory(server, "evictions_total")
+        assert 0 < dropped < 300 + prepared
+        ended = workers(server)[0]
+        os.kill(ended, signal.SIGKILL)
+        eventually(lambda: len(now := workers(server)) == 2 and ended not in now)
+        eventually(lambda: 0.9 * bound < in_memory(server, "bytes") <= bound + inherited)
+        assert in_memory(server, "evictions_total") == dropped
+    finally:
+        server.stop()
+
+
 def test_a_line_names_the_request_and_not_the_caller(server: Server) -> None:
     """Id, method, path, route, status, language, level and duration; no query, no address, no header."""
     path = "/v1/sizing?model=qwen3-8b&gpu=rtx-4090&reserved_memory_bytes=987654321"

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.marks import FLOOR, FRAGMENT_FLOOR, IN_PROCESS, MEMORY, OVER_HTTP, START_UP, Mark
 from benchmarks.over_http import Measured
 from benchmarks.report import DOCUMENT, TEMPLATE, Figures, document, printed
+from benchmarks.sections import Spent
 
 ROWS = (*OVER_HTTP, *IN_PROCESS, START_UP, MEMORY)
 
@@ -17,6 +18,7 @@ def figures(**changed) -> Figures:
     given = {
         "over_http": {row: Measured(spent, 1.0) for row, spent in seconds.items()},
         "in_process": dict.fromkeys(IN_PROCESS, 0.000_001),
+        "sections": {("memory", "a model on GPUs"): Spent(0.001, 0.002)},
         "start_up_seconds": 2.0,
         "memory_bytes": 200 * 2**20,
         "load": 0.5,
@@ -42,6 +44,7 @@ def test_every_row_is_in_the_document_and_printed(row: str):
 def test_the_document_has_no_gaps():
     """Every place for a figure is filled."""
     assert "{{" not in document(figures())
+    assert "| memory | a model on GPUs | 1 ms | 2 ms | 3 ms |" in document(figures())
     assert "skipped: no nginx here" in document(figures())
 
 
@@ -74,10 +77,11 @@ def test_rows_beyond_their_marks_are_named():
     late = figures(
         over_http=over_http,
         in_process={**figures().in_process, "size()": 1.0},
+        sections={("faq", "a model on GPUs"): Spent(0.1, 0.05), ("tips", "a model"): Spent(0.3, 0.02)},
         start_up_seconds=60.0,
         memory_bytes=2**32,
     )
-    assert set(late.late()) == {"cached JSON", "size()", START_UP, MEMORY}
+    assert set(late.late()) == {"cached JSON", "size()", "faq of a model on GPUs", START_UP, MEMORY}
     assert "beyond their marks" in printed(late)
 
 

@@ -116,3 +116,9 @@ def test_an_id_beats_anothers_alias() -> None:
     assert names.find("one") is None
     assert names.ambiguous() == {"one": ("a-1", "b-2")}
     assert names.suggest("one")[:2] == ("a-1", "b-2")
+
+
+def test_a_name_that_grows_when_it_is_compared_stays_short() -> None:
+    """A compatibility form may stand for eighteen letters (U+FDFA); what is compared has its own limit."""
+    assert 0 < len(key("\ufdfa" * 500)) <= 120
+    assert 0 < len(key("\ufdfb" * 500)) <= 120

@@ -29,6 +29,7 @@ from service.core.engines.tensorrt_llm.cache import (
     CacheConfig,
     bytes_per_token,
     cache_bytes,
+    rates,
     state_bytes,
     window_bytes,
 )
@@ -168,7 +169,8 @@ def test_what_is_outside_pytorch(layout: Layout, nccl: int) -> None:
 
 def stage(weights: int, layers: int = 1) -> Stage:
     """Peak = weights; a token of the cache takes 4,096 bytes a layer."""
-    return Stage(weights, 0, 0, kinds([layer(KeyValueCache(8, 128, 128))] * layers), BF16)
+    kept = kinds([layer(KeyValueCache(8, 128, 128))] * layers)
+    return Stage(weights, 0, 0, rates(kept, BF16), state_bytes(kept, BF16))
 
 
 def test_the_pool_is_a_fraction_of_what_is_left() -> None:

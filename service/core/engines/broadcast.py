@@ -1,6 +1,6 @@
 """What a matrix shares between accelerators: engines whose terms follow from few facts of the GPU."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Protocol, runtime_checkable
 
 from service.core.engines.platforms import allowance, context_bytes
@@ -27,19 +27,6 @@ class Offers(Groups, Protocol):
 
     def offered(self, scenario: Scenario, gpu: Gpu, platform: Platform) -> int | None:
         """Bytes that a GPU offers a scenario like this one, None when its memory is not known."""
-        ...
-
-
-@runtime_checkable
-class Broadcasts(Offers, Protocol):
-    """An engine whose terms do not follow from the memory of its peers, which may therefore differ."""
-
-    def usable(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int]:
-        """usable_bytes of the plan for each amount that a GPU may offer."""
-        ...
-
-    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
-        """max_context_tokens of the plan for each amount, whatever context the scenario asks for."""
         ...
 
 

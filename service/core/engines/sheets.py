@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -71,3 +72,13 @@ class Sheets(Offers, Protocol):
         contexts: tokens, of dtype object where 64 bits might not do.
         """
         ...
+
+
+def as_sheets(engine: object) -> Sheets | None:
+    """The engine, if its formulas take arrays."""
+    return _as_sheets(engine)
+
+
+@lru_cache(maxsize=64)  # a look into a protocol is slow
+def _as_sheets(engine: object) -> Sheets | None:
+    return engine if isinstance(engine, Sheets) else None

@@ -13,10 +13,10 @@ from service.core.cost.facts import Offer
 from service.core.cost.money import rounded
 from service.core.cost.rent import rentals
 from service.core.engines.broadcast import Offers
-from service.core.engines.sheets import Flags, Places, Sheet, Sheets
-from service.core.identity import ByIdentity
+from service.core.engines.sheets import Flags, Places, Sheet
+from service.core.identity import ByIdentity, Same
 from service.core.matrix.batches import Batch
-from service.core.matrix.groups import Member
+from service.core.matrix.fleets import Member
 from service.core.matrix.planned import planned_sheet
 from service.core.matrix.result import CODES, SPEEDS, VERDICT, blank
 from service.core.matrix.rows import Tokens
@@ -109,10 +109,10 @@ class Cells:
         )
 
     def _sheet_of(self) -> Sheet:
-        engine, rows, contexts = self._batch.engine, self._batch.rows, self._contexts
+        engine, rows, contexts = self._batch.arrays, self._batch.rows, self._contexts
         places = Places(self._row, self._offered())
-        if not isinstance(engine, Sheets):
-            return planned_sheet(engine, rows, len(contexts), places)
+        if engine is None:
+            return planned_sheet(self._batch.engine, rows, len(contexts), places)
         first = rows[0].scenario
         longest = max(row.scenario.model.architecture.max_context_tokens for row in rows)
         most = max(longest, *contexts) * first.concurrent_sequences * first.gpu_count
@@ -121,16 +121,19 @@ class Cells:
 
     def _offered(self) -> Whole:
         """Bytes that the accelerator of each place offers; they follow from nothing else of a row."""
-        engine = self._batch.engine
-        if not isinstance(engine, Offers):
-            return np.full(len(self._member), NOTHING, np.int64)
+        engine: Offers | None = self._batch.arrays
+        if engine is None:
+            other = self._batch.engine
+            if not isinstance(other, Offers):
+                return np.full(len(self._member), NOTHING, np.int64)
+            engine = other
         scenario = self._batch.rows[0].scenario
 
         def offered(member: Member) -> int:
             found = engine.offered(scenario, member.gpu, member.platform)
             return NOTHING if found is None else found
 
-        return self._batch.of_members(offered, np.int64)[self._member]
+        return self._batch.figures(("offered", self._batch.settings), offered, np.int64)[self._member]
 
     def _judge(self) -> NDArray[np.int8]:
         """As `judge` has it, for all places at once."""
@@ -158,7 +161,7 @@ class Cells:
         """Whether the engine does not run the model, or not on this accelerator."""
         engine = self._batch.engine.id
         models = np.array([refuses_model(engine, row.scenario.model) for row in self._batch.rows], np.bool_)
-        gpus = self._batch.fact("refused", lambda member: refuses_gpu(engine, member.gpu), np.bool_)
+        gpus = self._batch.figures("refused", lambda member: refuses_gpu(engine, member.gpu), np.bool_)
         found: Flags = models[self._row] | gpus[self._member]
         return found
 
@@ -173,10 +176,11 @@ class Cells:
     def _prices(self) -> Rates:
         """Rent of the accelerators of each place by their best offer."""
         counts, of_row = np.unique([row.scenario.gpu_count for row in self._batch.rows], return_inverse=True)
-
-        prices = _prices(self._facts.offers)
+        offers = self._facts.offers
+        prices, key = _prices(offers), Same(offers)
         table = [
-            self._batch.of_members(partial(prices.of, count=count), np.float64) for count in counts.tolist()
+            self._batch.figures(("price", count, key), partial(prices.of, count=count), np.float64)
+            for count in counts.tolist()
         ]
         found: Rates = np.array(table)[of_row[self._row], self._member]
         return found

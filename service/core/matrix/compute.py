@@ -64,9 +64,9 @@ def _lines(question: Question, batches: Sequence[Batch]) -> tuple[NDArray[np.int
     rows, places = np.zeros((2, models * gpus * formats), np.intp)
     first_row = first_place = 1
     for batch in batches:
-        axes = np.array([(row.model, row.quantization) for row in batch.rows], np.intp)
-        model, quantization = axes[batch.row].T
-        line = (model * gpus + batch.places) * formats + quantization
+        quantizations = np.array([row.quantization for row in batch.rows], np.intp)
+        own = np.array(batch.models, np.intp) * (gpus * formats) + quantizations
+        line = own[batch.row] + batch.places * formats
         rows[line] = first_row + batch.row
         places[line] = first_place + np.arange(len(batch.row))
         first_row += len(batch.rows)

@@ -2,44 +2,25 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import Any
-
-from numpy.typing import NDArray
+from typing import Any, cast
 
 from service.core.catalogued import Model
 from service.core.engines import ENGINES
 from service.core.engines.base import Reads
 from service.core.engines.broadcast import Groups
-from service.core.hardware import Gpu, Platform
+from service.core.hardware import Gpu
+from service.core.identity import Same
 from service.core.layout import MAX_TENSOR_PARALLEL
+from service.core.matrix.fleets import Fleet, Group, Member
 from service.core.request import Request
 from service.core.resolve import choose_backend, choose_engine, choose_platform, loads
 from service.errors import InvalidParameters
 
 _ASKED = ("engine", "backend", "platform")
 _DEGREES = ("tensor_parallel", "pipeline_parallel", "data_parallel")  # their product is the number of GPUs
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """An accelerator of a group: its place on the axis, and how it would be used."""
-
-    place: int
-    gpu: Gpu
-    platform: Platform
-    backend: str
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Accelerators with the same plan, but for what follows from their memory where the engine says so."""
-
-    engine: str
-    members: tuple[Member, ...]
-
+_MOST_FLEETS = 64
 
 Choice = tuple[tuple[Group, ...], tuple[InvalidParameters, ...]]
 
@@ -48,7 +29,6 @@ class Grouping:
     """The groups of these accelerators for each format, made once for all models and questions.
 
     asked: engine, backend and platform as a request names them; count: GPUs that are asked for.
-    fleets: facts of the accelerators of several groups, for whoever looks them up to keep.
     """
 
     def __init__(self, gpus: Sequence[Gpu], asked: Mapping[str, Any], count: int) -> None:
@@ -60,7 +40,7 @@ class Grouping:
         self._by_format: dict[Hashable, Choice] = {}
         self._members: dict[tuple[str, int], Member | InvalidParameters] = {}
         self._groups: dict[tuple[str, tuple[int, ...]], Group] = {}
-        self.fleets: dict[Hashable, dict[Hashable, NDArray[Any]]] = {}
+        self._fleets: dict[tuple[Group, ...], Fleet] = {}
 
     def choose(self, model: Model, quantization: str | None) -> Choice:
         """Groups of the accelerators for which an engine can be chosen, and why others were left out.
@@ -71,6 +51,15 @@ class Grouping:
         if key not in self._by_format:
             self._by_format[key] = self._split(model, quantization)
         return self._by_format[key]
+
+    def fleet(self, groups: tuple[Group, ...]) -> Fleet:
+        """The accelerators of these groups of one engine, with what is kept of them."""
+        found = self._fleets.get(groups)
+        if found is None:
+            if len(self._fleets) >= _MOST_FLEETS:
+                self._fleets.clear()
+            found = self._fleets[groups] = Fleet(groups)
+        return found
 
     def _split(self, model: Model, quantization: str | None) -> Choice:
         found: dict[tuple[str, Hashable], list[Member]] = defaultdict(list)
@@ -116,33 +105,21 @@ class Grouping:
         return self._groups.setdefault(key, Group(engine, members))
 
 
-class _Axis:
-    """Accelerators as a key: equal only to the same objects in the same order, which it keeps alive."""
-
-    __slots__ = ("gpus",)
-
-    def __init__(self, gpus: tuple[Gpu, ...]) -> None:
-        self.gpus = gpus
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Axis) and list(map(id, self.gpus)) == list(map(id, other.gpus))
-
-    def __hash__(self) -> int:
-        return hash(tuple(map(id, self.gpus)))
-
-
 def grouping(gpus: tuple[Gpu, ...], values: Mapping[str, Any]) -> Grouping:
     """The grouping of a question; remembered for the accelerators and values that were asked for last."""
     count = values.get("gpu_count") or prod(values.get(name) or 1 for name in _DEGREES)
-    return _grouping(_Axis(gpus), *(values.get(name) for name in _ASKED), count)
+    return _grouping(Same(*gpus), *(values.get(name) for name in _ASKED), count)
 
 
 @lru_cache(maxsize=32)
 def _grouping(
-    axis: _Axis, engine: str | None, backend: str | None, platform: str | None, count: int
+    axis: Same, engine: str | None, backend: str | None, platform: str | None, count: int
 ) -> Grouping:
     asked = dict(zip(_ASKED, (engine, backend, platform), strict=True))
-    return Grouping(axis.gpus, asked, count)
+    return Grouping(cast(tuple[Gpu, ...], axis.objects), asked, count)
+
+
+forget_groupings = _grouping.cache_clear
 
 
 def _able(model: Model, quantization: str | None) -> Hashable:

@@ -1,7 +1,7 @@
 """Decode speed of all places of an engine: the formula of the scalar path, its figures as arrays."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from service.core.arrays import Rates, as_number, as_rate
 from service.core.hardware import Gpu, GpuKind
+from service.core.identity import Same
 from service.core.matrix.batches import Batch, Row, on
-from service.core.matrix.groups import Member
 from service.core.scenario import Scenario
 from service.core.speed.cache_reads import CacheReads, cache_reads
 from service.core.speed.classes import generation, grain, is_known, runtime
@@ -45,14 +45,7 @@ class Speeds:
 
     def __init__(self, batch: Batch, pairs: Sequence[Pair], constants: SpeedConstants) -> None:
         self._batch, self._pairs, self._constants = batch, pairs, constants
-        # Which class of measurements each accelerator belongs to, as a place in `_classes`.
-        index: dict[tuple[str, str], int] = {}
-        self._class = batch.fact("class", lambda m: index.setdefault(self._class_of(m), len(index)), np.intp)
-        firsts = dict(zip(reversed(self._class.tolist()), reversed(batch.members), strict=True))
-        self._classes = [self._class_of(firsts[number]) for number in range(len(firsts))]
-
-    def _class_of(self, member: Member) -> tuple[str, str]:
-        return runtime(self._batch.engine.id, member.backend), generation(member.gpu)
+        self._by = Same(constants)
 
     def decode(self) -> Rates:
         """Tokens/s of all sequences: estimate, low and high of each place and pair; NaN where not known."""
@@ -64,8 +57,12 @@ class Speeds:
             # The step takes one layout at a time, and intervals also tell apart models with experts.
             experts = row.scenario.model.architecture.experts is not None
             alike[row.scenario.layout, row.scenario.gpu_count, experts].append(number)
+        if len(alike) == 1:
+            return self._of(range(len(self._batch.rows)), np.arange(len(self._batch.row)))
         for rows in alike.values():
-            places = np.flatnonzero(np.isin(self._batch.row, rows))
+            wanted = np.zeros(len(self._batch.rows), np.bool_)
+            wanted[rows] = True
+            places = np.flatnonzero(wanted[self._batch.row])
             found[:, places] = self._of(rows, places)
         return found
 
@@ -78,15 +75,14 @@ class Speeds:
         row = np.searchsorted(rows, self._batch.row[places])
         own = [self._batch.rows[number] for number in rows]
         made = self._run(example, own, row, member)
-        names = [grain(each.name) for each in own]
-        paced = self._pace(names, row, member) if example.layer_split else None
+        paced = self._pace([each.name for each in own], row, member) if example.layer_split else None
         taken = step(made, self._constants, paced)
         scenario = own[0].scenario
         estimate = spread(1 / taken.seconds, self._interval(example, member))
         found = estimate.times(scenario.concurrent_sequences)
         decode = np.array([found.estimate, found.low, found.high])
         if scenario.cpu_offload_percent:  # the bandwidth of other hosts is not known
-            unified = self._batch.fact("unified", lambda m: m.gpu.kind is GpuKind.UNIFIED, bool)
+            unified = self._batch.figures("unified", lambda m: m.gpu.kind is GpuKind.UNIFIED, bool)
             decode[:, ~unified[member]] = np.nan
         return decode
 
@@ -102,7 +98,7 @@ class Speeds:
     def _run(self, example: Run, rows: Sequence[Row], row: NDArray[np.intp], member: NDArray[np.intp]) -> Run:
         """The example with the figures of all places and pairs as arrays."""
         works = [_work(each) for each in rows]
-        bandwidths = self._batch.fact("bandwidth", lambda m: _bandwidth(m.gpu), float)
+        bandwidths = self._batch.figures("bandwidth", lambda m: _bandwidth(m.gpu), float)
         reads = self._cache_reads(rows)
         prompts, outputs = (np.array(each, np.int64) for each in zip(*self._pairs, strict=True))
         return replace(
@@ -121,7 +117,7 @@ class Speeds:
         found = []
         for row in rows:
             scenario = row.scenario
-            key = (row.model, scenario.kv_cache_dtype, scenario.kv_cache_dtype_v)
+            key = (id(scenario.model), scenario.kv_cache_dtype, scenario.kv_cache_dtype_v)
             if key not in known:
                 known[key] = [_on_rank(scenario, prompt + output / 2) for prompt, output in self._pairs]
             found.append(known[key])
@@ -136,30 +132,45 @@ class Speeds:
         return found
 
     def _peak(self, precision: str) -> Rates:
-        return self._batch.fact(("peak", precision), lambda m: _peak(m.gpu, precision), float)
+        return self._batch.figures(("peak", precision), lambda m: _peak(m.gpu, precision), float)
 
-    def _pace(self, grains: Sequence[str], row: NDArray[np.intp], member: NDArray[np.intp]) -> Pace:
-        names = list(dict.fromkeys(grains))
-        known = [[pace(*one, name, self._constants) for one in self._classes] for name in names]
-        chosen = np.array([names.index(each) for each in grains])[row]
+    def _pace(self, formats: Sequence[str], row: NDArray[np.intp], member: NDArray[np.intp]) -> Pace:
+        grains = {name: grain(name) for name in dict.fromkeys(formats)}
+        names = list(dict.fromkeys(grains.values()))
+        chosen = np.array([names.index(grains[each]) for each in formats])[row]
+        known = np.array([self._paces(name) for name in names])
+        return Pace(*(as_rate(figures[chosen, member, None]) for figures in known.transpose(1, 0, 2)))
 
-        def column(figure: str) -> float:
-            table = [[getattr(found, figure) for found in of_name] for of_name in known]
-            return as_rate(np.array(table, np.float64)[chosen, self._class[member], None])
+    def _paces(self, grain: str) -> Rates:
+        """The fields of `Pace` of every accelerator."""
 
-        return Pace(*(column(figure) for figure in Pace.__slots__))
+        def of(runtime: str, generation: str) -> tuple[float, ...]:
+            found = pace(runtime, generation, grain, self._constants)
+            return tuple(getattr(found, name) for name in Pace.__slots__)
+
+        return self._batch.fleet.kept(("pace", grain, self._by), lambda: self._by_class(of))
 
     def _interval(self, example: Run, member: NDArray[np.intp]) -> Interval:
-        known = [
-            decode_interval(replace(example, runtime=name, generation=where), self._constants)
-            for name, where in self._classes
-        ]
-        of_class = self._class[member]
-        low, high = (
-            as_rate(np.array([getattr(found, name) for found in known], np.float64)[of_class, None])
-            for name in ("low", "high")
-        )
+        """The interval of runs like the example on each accelerator."""
+
+        def of(runtime: str, generation: str) -> tuple[float, ...]:
+            found = decode_interval(replace(example, runtime=runtime, generation=generation), self._constants)
+            return found.low, found.high
+
+        # All of a run, beside its accelerator, that decides how far it is from what was measured.
+        like = example.sequences, example.host_share, example.layout, example.work.experts > 0
+        known = self._batch.fleet.kept(("interval", like, self._by), lambda: self._by_class(of))
+        low, high = (as_rate(figures[member, None]) for figures in known)
         return Interval(low, high, 0)
+
+    def _by_class(self, figures: Callable[[str, str], tuple[float, ...]]) -> Rates:
+        """Figures of the class of measurements that each accelerator belongs to: figures x accelerators."""
+        engine = self._batch.engine.id
+        classes = [
+            (runtime(engine, each.backend), generation(each.gpu)) for each in self._batch.fleet.members
+        ]
+        known = {one: figures(*one) for one in dict.fromkeys(classes)}
+        return np.array([known[one] for one in classes], np.float64).T.copy()
 
 
 def _work(row: Row) -> Work:

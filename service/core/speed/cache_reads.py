@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from service.core.architecture.caches import CompressedCache, IndexCache, KeyValueCache, LatentCache
 from service.core.architecture.model import Architecture, Layer
 from service.core.engines.llama_cpp.layers import counted
+from service.core.identity import ByIdentity
 
 # Bytes of an element, the scales of its block included: ggml/src/ggml-common.h, vLLM 0.33.0 config/cache.py.
 _ELEMENT_BYTES = {
@@ -56,6 +57,10 @@ def cache_reads(architecture: Architecture, tokens: float, dtype_k: str, dtype_v
     Full layers read every row, sliding layers their window, sparse layers the chosen rows and every
     index key.
     """
+    return _reads(architecture, tokens, dtype_k, dtype_v)
+
+
+def _read(architecture: Architecture, tokens: float, dtype_k: str, dtype_v: str) -> CacheReads:
     key, value = element_bytes(dtype_k), element_bytes(dtype_v)
     by_heads: dict[int, float] = {}
     replicated = state = 0.0
@@ -72,6 +77,9 @@ def cache_reads(architecture: Architecture, tokens: float, dtype_k: str, dtype_v
         replicated += count * _index(layer, tokens) * key
         state += count * _state(layer)
     return CacheReads(tuple((size, heads) for heads, size in by_heads.items()), replicated, state)
+
+
+_reads: ByIdentity[Architecture, float, str, str, CacheReads] = ByIdentity(_read)
 
 
 def attended(layer: Layer, tokens: float) -> float:

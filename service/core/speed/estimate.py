@@ -72,6 +72,11 @@ def run_of(scenario: Scenario) -> Run:
     )
 
 
+def is_indicative(scenario: Scenario, constants: SpeedConstants) -> bool:
+    """Whether no benchmark is of the class of a scenario's decode speed; formats make no difference."""
+    return _is_indicative(run_of(scenario), constants, "decode")
+
+
 def _withheld(sizing: Sizing) -> tuple[Note, ...]:
     scenario = sizing.scenario
     if sizing.verdict not in _RUNS:

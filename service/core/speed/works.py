@@ -18,23 +18,25 @@ class Works:
 
     def __init__(self, works: Sequence[Work], index: NDArray[np.intp]) -> None:
         self._works, self._index = works, index
-        self.weights = WeightSums(
-            as_number(self._each("fixed_bytes", of_weights=True)),
-            as_number(self._each("expert_bytes", of_weights=True)),
-            as_number(self._each("fixed_parameters", of_weights=True)),
-            as_number(self._each("expert_parameters", of_weights=True)),
-            "",
+        columns = self._columns(
+            (
+                work.weights.fixed_bytes,
+                work.weights.expert_bytes,
+                work.weights.fixed_parameters,
+                work.weights.expert_parameters,
+                work.layers,
+                work.expert_layers,
+                work.active_parameters,
+            )
+            for work in works
         )
-        self.layers = as_rate(self._each("layers"))
-        self.expert_layers = as_rate(self._each("expert_layers"))
-        self.active_parameters = as_rate(self._each("active_parameters"))
+        fixed, experts, fixed_parameters, expert_parameters = map(as_number, columns[:4])
+        self.weights = WeightSums(fixed, experts, fixed_parameters, expert_parameters, "")
+        self.layers, self.expert_layers, self.active_parameters = map(as_rate, columns[4:])
 
-    def _each(self, name: str, *, of_weights: bool = False) -> Rates:
-        found = (getattr(work.weights if of_weights else work, name) for work in self._works)
-        return self._column(found)
-
-    def _column(self, figures: Iterable[float]) -> Rates:
-        return np.array(list(figures), np.float64)[self._index, None]
+    def _columns(self, figures: Iterable[tuple[float, ...]]) -> Rates:
+        """Figures of each pass, as a column of all places for each."""
+        return np.array(list(figures), np.float64).T[:, self._index, None]
 
     def expert_share(self, tokens: float) -> float:
         """As `Work.expert_share`; equal passes are evaluated once."""
@@ -43,7 +45,8 @@ class Works:
             key = (work.experts, work.experts_per_token)
             if key not in known:
                 known[key] = work.expert_share(tokens)
-        return as_rate(self._column(known[work.experts, work.experts_per_token] for work in self._works))
+        shares = self._columns((known[work.experts, work.experts_per_token],) for work in self._works)
+        return as_rate(shares[0])
 
     @property
     def as_work(self) -> Work:

@@ -68,6 +68,9 @@ REFUSALS: Mapping[str, tuple[str, str]] = {
     ),
     "storage-unavailable": (
         mark("Storage unavailable"),
-        mark("The database does not answer at the moment. Nothing was stored; please try again later."),
+        mark(
+            "The database does not answer at the moment. Nothing was confirmed; please try again later, with "
+            "the same Idempotency-Key if you sent one."
+        ),
     ),
 }

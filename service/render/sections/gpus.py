@@ -1,19 +1,20 @@
 """The same question on every other accelerator of the catalog."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from service.catalog import Catalog
 from service.core.hardware import Gpu
+from service.core.planning.reach import Reach
 from service.core.scenario import Scenario
 from service.core.sizing import Sizing, Verdict
-from service.core.units import ceil_div
 from service.i18n.marking import mark, mark_plural
 from service.i18n.messages.terms import ENGINES as NAMES
 from service.i18n.voice import Voice
 from service.render import amounts
+from service.render.at_once import Cell, Cells
 from service.render.changes import RUNS
-from service.render.what_if import Outcome, on_gpu
+from service.render.what_if import elsewhere, on_gpu
 
 MOST_ROWS = 40
 _SAME = mark(
@@ -33,12 +34,7 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
     """Verdict, utilization and smallest number of each; what fits first, the smallest memory first."""
     assert isinstance(catalog, Catalog)
     scenario = sizing.scenario
-    others = [
-        gpu
-        for gpu in catalog.gpus.values()
-        if gpu.id != scenario.gpu.id and gpu.exists and gpu.memory_bytes and gpu.backends(scenario.engine)
-    ]
-    rows = [row for row in (_row(scenario, gpu) for gpu in others) if row is not None]
+    rows = list(_rows(scenario, catalog))
     rows.sort(key=_order)
     return {
         "model": amounts.model(sizing),
@@ -68,35 +64,48 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
     return said
 
 
-def _row(scenario: Scenario, gpu: Gpu) -> dict[str, Any] | None:
-    found = on_gpu(scenario, gpu, scenario.gpu_count)
-    if found is None:
-        return None
-    usable, needed = found.plan.usable_bytes, found.plan.fullest.total
+def _rows(scenario: Scenario, catalog: Catalog) -> Iterator[dict[str, Any]]:
+    every = tuple(catalog.gpus.values())
+    cells = Cells(elsewhere(scenario), catalog, every)
+    for place, gpu in enumerate(every):
+        if gpu.id == scenario.gpu.id or not (
+            gpu.exists and gpu.memory_bytes and gpu.backends(scenario.engine)
+        ):
+            continue
+        found = cells.at(place)
+        if found is not None:
+            yield _row(scenario, gpu, found)
+
+
+def _row(scenario: Scenario, gpu: Gpu, found: Cell) -> dict[str, Any]:
+    utilization = found.utilization
     return {
         "gpu": gpu.id,
         "name": gpu.name,
         "provided_by": str(gpu.provided_by),
         "memory": amounts.maybe_amount(gpu.memory_bytes),
         "verdict": str(found.verdict),
-        "per_gpu_total": amounts.amount(needed),
-        "usable": amounts.maybe_amount(usable),
-        "utilization": round(needed / usable, 6) if usable else None,
+        "per_gpu_total": amounts.amount(found.fullest),
+        "usable": amounts.maybe_amount(found.usable),
+        "utilization": None if utilization is None else round(utilization, 6),
         "min_gpu_count": _fewest(scenario, gpu, found),
         "max_per_machine": gpu.max_per_node,
     }
 
 
-def _fewest(scenario: Scenario, gpu: Gpu, found: Outcome) -> int | None:
+def _fewest(scenario: Scenario, gpu: Gpu, found: Cell) -> int | None:
     """The smallest number within one machine; None where not even a full one holds it."""
-    memory = gpu.memory_bytes
-    if not memory or found.verdict not in (*RUNS, Verdict.DOES_NOT_FIT):
+    if found.verdict not in (*RUNS, Verdict.DOES_NOT_FIT):
         return None
-    weights = found.plan.model_weights_bytes - found.plan.host_bytes
-    for count in range(max(1, ceil_div(max(0, weights), memory)), gpu.max_per_node + 1):
-        outcome = found if count == scenario.gpu_count else on_gpu(scenario, gpu, count)
-        if outcome is not None and outcome.verdict in RUNS:
-            return count
+    reach = Reach(scenario.model, gpu, offloads=bool(scenario.cpu_offload_percent))
+    for count in range(1, gpu.max_per_node + 1):
+        if count == scenario.gpu_count:
+            if found.verdict in RUNS:
+                return count
+        elif reach.exceeded_by(scenario.quantization, count) is None:
+            outcome = on_gpu(scenario, gpu, count)
+            if outcome is not None and outcome.verdict in RUNS:
+                return count
     return None
 
 

@@ -6,17 +6,19 @@ from typing import Any
 from service.catalog import Catalog
 from service.core.engines import ENGINES
 from service.core.hardware import Gpu
+from service.core.scenario import Scenario
 from service.core.sizing import Sizing
+from service.core.speed.estimate import is_indicative
 from service.core.speed.run import family
 from service.core.weights.weigh import weigh
 from service.i18n.marking import mark
 from service.i18n.messages.terms import ENGINES as ENGINE_NAMES
 from service.i18n.voice import Voice
 from service.render import amounts
-from service.render.changes import from_smallest, smallest_gpu
-from service.render.speed_of import speed_by
+from service.render.at_once import Cell, Cells
+from service.render.changes import from_smallest
 from service.render.speeds import estimate
-from service.render.what_if import Outcome, in_format, in_format_elsewhere
+from service.render.what_if import elsewhere, here, scenario_elsewhere, scenario_in_format
 
 _SAME_QUESTION = mark(
     "Each format is sized for the same context and number of sequences; "
@@ -35,19 +37,7 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
     """One row for each format, largest weights first."""
     assert isinstance(catalog, Catalog)
     scenario = sizing.scenario
-    found = list(_outcomes(sizing))
-    gpus = {
-        engine: from_smallest(catalog.gpus.values(), engine, scenario.gpu_count)
-        for engine in {outcome.scenario.engine for outcome in found}
-    }
-    rows = [
-        {
-            **_row(outcome, catalog),
-            "smallest_gpu": _smallest_gpu(outcome, gpus[outcome.scenario.engine]),
-            "selected": outcome.scenario.quantization == scenario.quantization,
-        }
-        for outcome in found
-    ]
+    rows = [row for base, formats in _by_engine(scenario) for row in _rows(base, formats, catalog)]
     rows.sort(key=lambda row: (-row["weights"]["bytes"], row["quantization"]))
     return {
         "engine": scenario.engine,
@@ -56,20 +46,44 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
         "context_tokens": scenario.context_tokens,
         "concurrent_sequences": scenario.concurrent_sequences,
         "usable": amounts.maybe_amount(sizing.plan.usable_bytes),
-        "rows": rows,
+        "rows": [{**row, "selected": row["quantization"] == scenario.quantization} for row in rows],
     }
 
 
-def _outcomes(sizing: Sizing) -> Iterator[Outcome]:
-    """The outcome in every format that this engine loads, or another one on the same GPU."""
-    scenario = sizing.scenario
+def _by_engine(scenario: Scenario) -> Iterator[tuple[Scenario, list[str]]]:
+    """The formats of this engine; of others those that it does not load, each with the first that does."""
+    own: list[str] = []
+    others: dict[str, list[Scenario]] = {}
     for quantization in sorted({name for engine in ENGINES.values() for name in engine.formats}):
-        if quantization == scenario.quantization:
-            yield Outcome.of(sizing)
-            continue
-        found = in_format(scenario, quantization) or in_format_elsewhere(scenario, quantization)
+        if quantization == scenario.quantization or scenario_in_format(scenario, quantization):
+            own.append(quantization)
+        elif found := scenario_elsewhere(scenario, quantization):
+            others.setdefault(found.engine, []).append(found)
+    yield scenario, own
+    for loaded in others.values():
+        yield loaded[0], [each.quantization for each in loaded]
+
+
+def _rows(base: Scenario, formats: Sequence[str], catalog: Catalog) -> Iterator[dict[str, Any]]:
+    """A row for each format. base: the question with the engine that loads them."""
+    every = tuple(catalog.gpus.values())
+    places = {gpu.id: place for place, gpu in enumerate(every)}
+    smallest = from_smallest(every, base.engine, base.gpu_count)
+    others = Cells(elsewhere(base), catalog, every, formats)
+    own = others
+    if here(base) != elsewhere(base):
+        own = Cells(here(base), catalog, every, formats)
+    indicative = is_indicative(base, catalog.speed) if base.gpu.memory_bandwidth_gbs else None
+    for place, quantization in enumerate(formats):
+        found = own.at(places[base.gpu.id], place)
         if found is not None:
-            yield found
+            runs = others.running(place)
+            holding = (gpu for gpu in smallest if runs and runs[places[gpu.id]])
+            yield {
+                **_row(base, quantization, found),
+                "indicative": None if found.speed is None else indicative,
+                "smallest_gpu": _named_gpu(next(holding, None)),
+            }
 
 
 def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
@@ -89,35 +103,29 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
     return said
 
 
-def _row(outcome: Outcome, catalog: Catalog) -> dict[str, Any]:
-    scenario = outcome.scenario
-    speed = speed_by(catalog)(outcome.sizing())
-    table = weigh(
-        scenario.model, scenario.quantization, family=family(scenario.engine, scenario.quantization)
-    )
+def _row(base: Scenario, quantization: str, found: Cell) -> dict[str, Any]:
+    model, speed = base.model, found.speed
+    table = weigh(model, quantization, family=family(base.engine, quantization))
     return {
-        "quantization": scenario.quantization,
-        "engine": scenario.engine,
+        "quantization": quantization,
+        "engine": base.engine,
         "weights": amounts.amount(table.total_bytes),
-        "bits_per_parameter": round(8 * table.total_bytes / scenario.model.parameters_total, 2),
+        "bits_per_parameter": round(8 * table.total_bytes / model.parameters_total, 2),
         "published_file": amounts.maybe_amount(table.published_file_bytes),
         "evidence": str(table.evidence),
         "source": table.source,
         "estimated": table.estimated,
-        "total": amounts.amount(outcome.plan.total.total),
-        "per_gpu_total": amounts.amount(outcome.plan.fullest.total),
-        "verdict": str(outcome.verdict),
-        "speed": None if speed is None else estimate(speed.decode),
-        "indicative": None if speed is None else speed.decode_basis.indicative,
+        "total": amounts.amount(found.total),
+        "per_gpu_total": amounts.amount(found.fullest),
+        "verdict": str(found.verdict),
+        "speed": None if speed is None else estimate(speed.times(1 / base.concurrent_sequences)),
     }
 
 
-def _smallest_gpu(outcome: Outcome, gpus: Sequence[Gpu]) -> dict[str, Any] | None:
-    """The first of the accelerators that holds the format, in the same number."""
-    found = smallest_gpu(outcome.scenario, outcome.plan, gpus)
-    if found is None:
+def _named_gpu(gpu: Gpu | None) -> dict[str, Any] | None:
+    """The accelerator with the least memory that holds the format, in the same number."""
+    if gpu is None:
         return None
-    gpu = found.scenario.gpu
     return {"id": gpu.id, "name": gpu.name, "memory": amounts.maybe_amount(gpu.memory_bytes)}
 
 

@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from service.core.arrays import Whole, as_number
+from service.core.catalogued import Model
 from service.core.engines.llama_cpp.layers import Counts, Kinds, kinds
 from service.core.engines.llama_cpp.load import Group, Load
-from service.core.engines.llama_cpp.plan import file_family, load_of
+from service.core.engines.llama_cpp.plan import file_family, load_of, refusals
 from service.core.engines.llama_cpp.shares import Shares, shares
 from service.core.engines.llama_cpp.split import Device, Offload, devices, offload
 from service.core.engines.sheets import Case
+from service.core.identity import ByIdentity
 from service.core.scenario import Scenario
 from service.core.weights.derived import FromWeights
 
@@ -34,35 +35,39 @@ _decisive = attrgetter(
 
 
 @dataclass(frozen=True, slots=True)
-class _Format:
-    """One format of a model: its weights by place, what moves to the host, and the rows that ask for it."""
-
-    rows: list[int]
-    placed: Shares
-    moved: Offload
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Setup:
     """Formats of one model that differ in nothing but the bytes of their weights.
 
     settings: all that the load follows from beside the model, the bytes of weights and the accelerator.
-    rows: that ask for one of them; format: of each row. load: of the devices without the process's context,
-    its weights a column over the formats. placed: bytes of weights on all devices; hosted: in system RAM.
+    formats: by name. load: of the devices without the process's context, its weights a column over the
+    formats. placed: bytes of weights on all devices; hosted: in system RAM. refused: by llama.cpp itself.
     """
 
-    scenario: Scenario
     settings: tuple[Hashable, ...]
-    rows: NDArray[np.intp]
-    format: NDArray[np.intp]
+    formats: tuple[str, ...]
     load: Load
     placed: Whole
     hosted: Whole
+    refused: bool
 
     @property
     def single(self) -> bool:
         """Whether one device holds all."""
         return len(self.load.groups) == 1
+
+
+# What the questions to come are likely to ask again: some formats with some settings.
+_MOST_SETUPS = 16
+_setups: ByIdentity[Model, dict[Hashable, tuple[Setup, ...]]] = ByIdentity(lambda _: {})
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Rows that ask for the formats of a set-up, by format."""
+
+    scenario: Scenario
+    setup: Setup
+    rows: tuple[list[int], ...]
 
 
 def frames(cases: Sequence[Case]) -> Iterator[Frame]:
@@ -77,13 +82,8 @@ def frames(cases: Sequence[Case]) -> Iterator[Frame]:
             formats[quantization].append(row)
             row += 1
     for scenario, formats in models.values():
-        alike: dict[tuple[Hashable, ...], list[_Format]] = defaultdict(list)
-        for quantization, rows in formats.items():
-            found = _format(scenario, quantization, rows)
-            placed, moved = found.placed, found.moved
-            alike[len(placed.layers), moved.layers, moved.staging, bool(moved.bytes)].append(found)
-        for settings, members in alike.items():
-            yield _frame(scenario, (*_decisive(scenario), *settings), members)
+        for setup in _setups_of(scenario, tuple(formats)):
+            yield Frame(scenario, setup, tuple(formats[name] for name in setup.formats))
 
 
 def placed_weights(scenario: Scenario, quantization: str) -> Shares:
@@ -97,25 +97,45 @@ def placed_weights(scenario: Scenario, quantization: str) -> Shares:
     )
 
 
-def _format(scenario: Scenario, quantization: str, rows: list[int]) -> _Format:
-    placed = placed_weights(scenario, quantization)
-    return _Format(rows, placed, offload(placed, scenario.cpu_offload_percent))
+def _setups_of(scenario: Scenario, formats: tuple[str, ...]) -> tuple[Setup, ...]:
+    """The set-ups of formats; remembered by the scenario's model and settings, of which all follows."""
+    known = _setups(scenario.model)
+    key = (*_decisive(scenario), formats)
+    found = known.get(key)
+    if found is None:
+        found = tuple(_set_up(scenario, formats))
+        if len(known) >= _MOST_SETUPS:
+            known.clear()
+        known[key] = found
+    return found
 
 
-def _frame(scenario: Scenario, settings: tuple[Hashable, ...], formats: Sequence[_Format]) -> Frame:
-    layers, moved = len(formats[0].placed.layers), formats[0].moved
-    spread = [devices(each.placed, scenario.gpu_count, each.moved) for each in formats]
-    weights = np.array([[device.weights for device in each] for each in spread], np.int64)
-    groups = _groups(spread[0], weights, kinds(scenario.model.architecture, layers))
-    return Frame(
-        scenario,
-        settings,
-        np.array([row for each in formats for row in each.rows], np.intp),
-        np.repeat(np.arange(len(formats)), [len(each.rows) for each in formats]),
-        replace(load_of(scenario, layers, groups, moved), overhead=0),
-        weights.sum(axis=1),
-        np.array([each.placed.tables + each.moved.bytes for each in formats], np.int64),
-    )
+def _set_up(scenario: Scenario, formats: Sequence[str]) -> Iterator[Setup]:
+    alike: dict[tuple[Hashable, ...], list[tuple[str, Shares, Offload]]] = defaultdict(list)
+    for name in formats:
+        placed = placed_weights(scenario, name)
+        moved = offload(placed, scenario.cpu_offload_percent)
+        alike[len(placed.layers), moved.layers, moved.staging, bool(moved.bytes)].append(
+            (name, placed, moved)
+        )
+    refused = bool(refusals(scenario))
+    for settings, members in alike.items():
+        names, placements, moves = zip(*members, strict=True)
+        layers = len(placements[0].layers)
+        spread = [
+            devices(placed, scenario.gpu_count, moved)
+            for placed, moved in zip(placements, moves, strict=True)
+        ]
+        weights = np.array([[device.weights for device in each] for each in spread], np.int64)
+        groups = _groups(spread[0], weights, kinds(scenario.model.architecture, layers))
+        yield Setup(
+            settings=(*_decisive(scenario), *settings),
+            formats=names,
+            load=replace(load_of(scenario, layers, groups, moves[0]), overhead=0),
+            placed=weights.sum(axis=1),
+            hosted=np.array([placed.tables + moved.bytes for _, placed, moved in members], np.int64),
+            refused=refused,
+        )
 
 
 def _groups(spread: Sequence[Device], weights: Whole, file_kinds: Kinds) -> tuple[Group, ...]:

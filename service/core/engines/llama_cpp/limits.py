@@ -43,13 +43,29 @@ def steps(longest: int) -> Whole:
     return CELL_MULTIPLE * np.arange(1, ceil_div(longest, CELL_MULTIPLE) + 1, dtype=np.int64)
 
 
-def contexts_within(needed: Whole, room: Whole, longest: int) -> Whole:
-    """The largest context in each amount, as `reach` has it, from the bytes of every step."""
-    if (needed[1:] >= needed[:-1]).all():
-        most = np.searchsorted(needed, room, side="right")
-    else:
-        most = _most_by_step(needed, room)
-    return np.minimum(most * CELL_MULTIPLE, longest)
+@dataclass(frozen=True, slots=True, eq=False)
+class Ladder:
+    """Bytes that every step of a search needs; longest: tokens that the model was made for.
+
+    rising: whether no step needs less than the one before.
+    """
+
+    needed: Whole
+    longest: int
+    rising: bool
+
+    def contexts_within(self, room: Whole) -> Whole:
+        """The largest context in each amount, as `reach` has it."""
+        if self.rising:
+            most = np.searchsorted(self.needed, room, side="right")
+        else:
+            most = _most_by_step(self.needed, room)
+        return np.minimum(most * CELL_MULTIPLE, self.longest)
+
+
+def ladder(needed: Whole, longest: int) -> Ladder:
+    """The ladder of these bytes."""
+    return Ladder(needed, longest, bool((needed[1:] >= needed[:-1]).all()))
 
 
 def _most_by_step(needed: Whole, room: Whole) -> Whole:

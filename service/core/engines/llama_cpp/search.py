@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.arrays import NOTHING, Whole
-from service.core.engines.llama_cpp.limits import contexts_within
+from service.core.engines.llama_cpp.limits import Ladder
 from service.core.engines.sheets import Places
 
 
@@ -21,30 +21,35 @@ class Search:
         self._places, self._room = places, room
         rows = 1 + int(places.row.max(initial=-1))
         self._weights = np.zeros(rows, np.int64)
-        self._needed_by_row = np.zeros(rows, np.intp)
-        self._needed: list[tuple[Whole, int]] = []
+        self._ladder_of_row = np.zeros(rows, np.intp)
+        self._ladders: list[Ladder] = []
 
     def add(
-        self, rows: NDArray[np.intp], needed: Sequence[Whole], number: Whole, weights: Whole, longest: int
+        self,
+        rows: NDArray[np.intp],
+        ladders: Sequence[Ladder],
+        number: NDArray[np.intp],
+        weights: Whole | int,
     ) -> None:
-        """Rows with the bytes of the fullest device at every step.
+        """Rows with what the fullest device needs at every step.
 
-        number: of the entry of `needed` that a row takes; weights: bytes of the row that come on top.
-        longest: tokens that the model was made for.
+        number: of the ladder that a row takes; weights: bytes of the row that come on top.
         """
-        self._needed_by_row[rows] = len(self._needed) + number
+        self._ladder_of_row[rows] = len(self._ladders) + number
         self._weights[rows] = weights
-        self._needed += [(own, longest) for own in needed]
+        self._ladders += ladders
 
     def run(self) -> None:
         """Search all places."""
         known = np.flatnonzero(self._places.known)
-        wanted = self._needed_by_row[self._places.row[known]]
+        wanted = self._ladder_of_row[self._places.row[known]]
         order = known[np.argsort(wanted, kind="stable")]
         rows = self._places.row[order]
         room = self._room[order] - self._weights[rows]
-        ends = np.cumsum(np.bincount(wanted, minlength=len(self._needed)))
+        ends = np.cumsum(np.bincount(wanted, minlength=len(self._ladders)))
         start = 0
-        for (needed, longest), end in zip(self._needed, ends.tolist(), strict=True):
-            self.longest[order[start:end]] = contexts_within(needed, room[start:end], longest)
+        found = np.zeros(len(order), np.int64)
+        for ladder, end in zip(self._ladders, ends.tolist(), strict=True):
+            found[start:end] = ladder.contexts_within(room[start:end])
             start = end
+        self.longest[order] = found

@@ -1,6 +1,6 @@
 """llama.cpp's allocation for many formats, contexts and accelerators at once, by the formulas of `plan`."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,18 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.arrays import Whole, as_number
-from service.core.catalogued import Model
 from service.core.engines.llama_cpp.frames import Frame, frames
-from service.core.engines.llama_cpp.limits import steps
-from service.core.engines.llama_cpp.plan import pools, refusals
+from service.core.engines.llama_cpp.limits import ladder, steps
+from service.core.engines.llama_cpp.plan import pools
 from service.core.engines.llama_cpp.search import Search
+from service.core.engines.llama_cpp.steps import HOSTED, KV_CACHE, TOTAL, figures_at, places_of, table_of
 from service.core.engines.platforms import context_bytes
-from service.core.engines.sheets import Case, Flags, Places, Sheet
-from service.core.identity import ByIdentity
-
-# Bytes at every step of the search, by settings; models have some hundred to 41,000 steps.
-_MOST_SETTINGS = 8
-_by_step: ByIdentity[Model, dict[Hashable, Whole]] = ByIdentity(lambda _: {})
+from service.core.engines.sheets import Case, Places, Sheet
 
 
 def sheet(cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
@@ -40,73 +35,77 @@ def sheet(cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
         fullest=blank.copy(),
         host=blank.copy(),
         short=np.zeros((1, 1), np.bool_),
-        refused=_refused(cases),
+        refused=np.zeros((len(rows), 1), np.bool_),
         usable=places.offered[:, None],
         longest=search.longest[:, None],
     )
+    singles = []
     for frame in frames(cases):
-        needed = _filled(found, frame, contexts)
-        none, longest = np.zeros_like(frame.format), frame.load.architecture.max_context_tokens
-        if frame.single:  # its weights come on top
-            search.add(frame.rows, needed, none, frame.placed[frame.format], longest)
+        if frame.setup.single:
+            singles.append(frame)
         else:
-            search.add(frame.rows, needed, frame.format, none, longest)
+            _fill(found, frame, contexts, search)
+    if singles:
+        _fill_singles(found, singles, contexts, search)
     search.run()
     return replace(found, fullest=found.fullest + overheads[:, None])
 
 
-def _filled(found: Sheet, frame: Frame, contexts: Whole) -> list[Whole]:
-    """Fill the rows of a frame; what `_fill` returns for every step of the search.
+def _fill_singles(found: Sheet, frames: Sequence[Frame], contexts: Whole, search: Search) -> None:
+    """Every term and total of the rows of frames with one device, and what it needs at every step.
 
-    The steps of a single device follow from the model and its settings alone, so they are remembered.
+    Beside its weights that is the same in every format, so they come on top.
     """
-    known = _by_step(frame.scenario.model)
-    key = (*frame.settings, contexts.dtype)
-    remembered = known.get(key) if frame.single else None
-    if remembered is not None:
-        _fill(found, frame, contexts, len(contexts))
-        return [remembered]
-    every = steps(frame.load.architecture.max_context_tokens).astype(contexts.dtype)
-    needed = _fill(found, frame, np.concatenate([contexts, every]), len(contexts))
-    if frame.single:
-        if len(known) >= _MOST_SETTINGS:
-            known.clear()
-        known[key] = needed[0].copy()
-    return needed
+    tables = [table_of(frame.scenario, frame.setup, contexts.dtype) for frame in frames]
+    places = places_of(contexts)
+    figures = np.array(
+        [
+            figures_at(frame.scenario, frame.setup, table, contexts, places)
+            for frame, table in zip(frames, tables, strict=True)
+        ],
+        contexts.dtype,
+    )
+    states = np.array([table.recurrent_state for table in tables], contexts.dtype)
+    own = [
+        (row, number, placed, hosted, frame.setup.refused)
+        for number, frame in enumerate(frames)
+        for rows, placed, hosted in zip(frame.rows, frame.setup.placed, frame.setup.hosted, strict=True)
+        for row in rows
+    ]
+    rows, of, weights, hosted, refused = np.array(own, np.int64).T
+    here, state = figures[of], states[of, None]
+    found.terms["weights"][rows, 0] = weights
+    found.terms["kv_cache"][rows] = here[:, KV_CACHE]
+    found.terms["recurrent_state"][rows] = state
+    found.terms["compute_buffers"][rows] = here[:, TOTAL] - here[:, KV_CACHE] - state
+    found.host[rows] = hosted[:, None] + here[:, HOSTED]
+    found.fullest[rows] = weights[:, None] + here[:, TOTAL]
+    found.refused[rows, 0] = refused
+    search.add(rows, [table.ladder for table in tables], of, weights)
 
 
-def _refused(cases: Sequence[Case]) -> Flags:
-    flags = [bool(refusals(case.scenario)) for case in cases]
-    return np.repeat(flags, [len(case.quantizations) for case in cases])[:, None]
-
-
-def _fill(found: Sheet, frame: Frame, tried: Whole, contexts: int) -> list[Whole]:
-    """Every term and total of a frame's rows at the first `contexts` of the tried ones.
-
-    What is returned is what the fullest device needs at the others: a row for each format, or one of a single
-    device without its weights, which is the same in every format.
-    """
-    load = frame.load
+def _fill(found: Sheet, frame: Frame, contexts: Whole, search: Search) -> None:
+    """Every term and total of the rows of several devices, and what the fullest needs at every step."""
+    setup, load, here = frame.setup, frame.setup.load, slice(len(contexts))
+    rows = np.array([row for rows in frame.rows for row in rows], np.intp)
+    format = np.repeat(np.arange(len(frame.rows)), [len(rows) for rows in frame.rows])
+    longest = load.architecture.max_context_tokens
+    tried = np.concatenate([contexts, steps(longest).astype(contexts.dtype)])
     pool = pools(frame.scenario, load)(as_number(tried), frame.scenario.concurrent_sequences)
     memories = load.memories(pool)
     kept, states, buffers = (
         sum(getattr(memory, name) * group.count for memory, group in zip(memories, load.groups, strict=True))
         for name in ("kv_cache", "recurrent_state", "compute_buffers")
     )
-    rows, here = frame.rows, slice(contexts)
-    found.terms["weights"][rows, 0] = frame.placed[frame.format]
+    found.terms["weights"][rows, 0] = setup.placed[format]
     found.terms["kv_cache"][rows] = _at(kept, here)
     found.terms["recurrent_state"][rows] = states
     found.terms["compute_buffers"][rows] = _at(buffers, here)
-    found.host[rows] = frame.hosted[frame.format, None] + _at(load.host_bytes(pool), here)
-    if len(memories) == 1:
-        (memory,) = memories
-        beside = np.asarray(replace(memory, weights=0).total)
-        found.fullest[rows] = frame.placed[frame.format, None] + beside[here]
-        return [beside[contexts:]]
+    found.host[rows] = setup.hosted[format, None] + _at(load.host_bytes(pool), here)
     fullest = np.maximum.reduce([np.asarray(memory.total) for memory in memories])
-    found.fullest[rows] = fullest[frame.format, here]
-    return list(fullest[:, contexts:])
+    found.fullest[rows] = fullest[format, here]
+    found.refused[rows] = setup.refused
+    search.add(rows, [ladder(needed, longest) for needed in fullest[:, len(contexts) :]], format, 0)
 
 
 def _at(amounts: int, here: slice) -> NDArray[Any] | int:

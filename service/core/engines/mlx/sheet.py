@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.core.arrays import Whole, as_number
-from service.core.engines.llama_cpp.limits import steps
+from service.core.engines.llama_cpp.limits import ladder, steps
 from service.core.engines.llama_cpp.search import Search
 from service.core.engines.mlx.load import Load
 from service.core.engines.mlx.plan import load_of, refusals
@@ -65,8 +65,7 @@ def sheet(cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
     for frame in _frames(cases):
         longest = frame.load.architecture.max_context_tokens
         needed = _fill(found, frame, contexts, np.minimum(steps(longest), longest))
-        none = np.zeros_like(frame.format)
-        search.add(frame.rows, list(needed), frame.format, none, longest)
+        search.add(frame.rows, [ladder(each, longest) for each in needed], frame.format, 0)
     search.run()
     return replace(found, fullest=found.fullest + overheads[:, None])
 

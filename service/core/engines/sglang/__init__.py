@@ -85,8 +85,8 @@ class SGLang:
         return settle(scenario)
 
     def peers(self, gpu: Gpu, platform: Platform, backend: str) -> Hashable:  # noqa: ARG002 - one rule for all
-        """The generation and the memory: every pool and reserve follows from it."""
-        return generation(gpu), gpu.memory_bytes, gpu.exists
+        """The generation; the memory, from which pools follow; the backend, which may keep tables outside."""
+        return generation(gpu), gpu.memory_bytes, gpu.exists, backend
 
     def plan(self, scenario: Scenario, *, limits: bool = True) -> EnginePlan:
         """The allocation for a scenario, computed whatever the verdict."""

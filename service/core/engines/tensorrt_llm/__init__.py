@@ -3,15 +3,18 @@
 from collections.abc import Hashable, Sequence
 
 from service.core.architecture.model import Architecture
+from service.core.arrays import Whole
 from service.core.derivation.explained import Explained
 from service.core.derivation.steps import Trace
 from service.core.engines.base import EngineDefaults
 from service.core.engines.platforms import free_at_start
+from service.core.engines.sheets import Case, Places, Sheet
 from service.core.engines.tensorrt_llm.budget import FREE_FRACTION
 from service.core.engines.tensorrt_llm.buffers import MAX_TOKENS
 from service.core.engines.tensorrt_llm.cache import KV_DTYPES
 from service.core.engines.tensorrt_llm.explain import explain
-from service.core.engines.tensorrt_llm.plan import longest, plan, usable
+from service.core.engines.tensorrt_llm.plan import plan
+from service.core.engines.tensorrt_llm.sheet import sheet
 from service.core.hardware import Gpu, Platform
 from service.core.scenario import Scenario
 from service.core.sizing import EnginePlan, Sizing
@@ -66,13 +69,9 @@ class TensorRTLLM:
         """What is free at start."""
         return free_at_start(gpu, platform, scenario.reserved_memory_bytes).bytes
 
-    def usable(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int]:
-        """What the engine fills of it: weights, buffers and pools."""
-        return usable(scenario, offered)
-
-    def longest(self, scenario: Scenario, offered: Sequence[int]) -> Sequence[int | None]:
-        """The largest context in each of these amounts of memory."""
-        return longest(scenario, offered)
+    def sheet(self, cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
+        """The plan of every row at every context, on every place."""
+        return sheet(cases, contexts, places)
 
     def explain(self, sizing: Sizing, trace: Trace) -> Explained:
         """The steps behind the plan."""

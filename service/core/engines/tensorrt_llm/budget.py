@@ -1,11 +1,11 @@
 """The fraction-of-free rule: what the pools get, and what that means for "usable"."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 
-from service.core.architecture.kinds import Kinds
-from service.core.engines.tensorrt_llm.cache import BLOCK, CacheConfig, Rates, rates, state_bytes
+from service.core.arrays import chosen, floor, larger
+from service.core.engines.tensorrt_llm.cache import BLOCK, Rates
 from service.core.sizing import Memory
 from service.core.units import ceil_div
 
@@ -14,25 +14,35 @@ FREE_FRACTION = 0.9  # free_gpu_memory_fraction
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A rank of one pipeline stage. activations: peak of the profiling step."""
+    """A rank of one pipeline stage, or of many at once where the numbers are arrays.
+
+    activations: peak of the profiling step. rates, state_bytes: what one sequence takes of the pools.
+    """
 
     weights: int
     activations: int
     overhead: int
-    kept: Kinds
-    config: CacheConfig
-    rates: Rates = field(init=False, repr=False, compare=False)
-    state_bytes: int = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        # A search asks for the same bytes at many contexts.
-        object.__setattr__(self, "rates", rates(self.kept, self.config))
-        object.__setattr__(self, "state_bytes", state_bytes(self.kept, self.config))
+    rates: Rates
+    state_bytes: int
 
     @property
     def peak(self) -> int:
         """Bytes taken before the pools."""
         return self.weights + self.activations + self.overhead
+
+    def pool(self, free_bytes: int, fraction: float) -> int:
+        """Bytes of the pools, which get a fraction of what is free after loading and profiling."""
+        return floor(larger(0, free_bytes - self.peak) * fraction)
+
+    def spare(self, free_bytes: int, fraction: float, need: int, *, pinned: bool = False) -> int:
+        """Bytes of the pools that the sequences leave; negative by what is missing.
+
+        pinned: pools of a size fixed by hand, beside which the free memory counts.
+        """
+        left = free_bytes - self.peak
+        if pinned:
+            return left - need
+        return chosen(left < 0, left, self.pool(free_bytes, fraction)) - need
 
     def need(self, context_tokens: int, sequences: int) -> int:
         """Bytes that the sequences take of the pools."""
@@ -76,24 +86,21 @@ class Budget:
             return self.pinned_bytes
         if self.free_bytes is None:
             return None
-        return int(max(0, self.free_bytes - stage.peak) * self.fraction)
+        return stage.pool(self.free_bytes, self.fraction)
 
     def usable(self, context_tokens: int, sequences: int) -> int | None:
         """Usable bytes of the fullest rank, None when the memory is unknown."""
-        if self.free_bytes is None:
+        free = self.free_bytes
+        if free is None:
             return None
-        each = ceil_div(sequences, self.replicas)
+        each, pinned = ceil_div(sequences, self.replicas), self.pinned_bytes is not None
         needs = [stage.need(context_tokens, each) for stage in self.stages]
         totals = [stage.peak + need for stage, need in zip(self.stages, needs, strict=True)]
-        spare = min(self._spare(stage, need) for stage, need in zip(self.stages, needs, strict=True))
+        spare = min(
+            stage.spare(free, self.fraction, need, pinned=pinned)
+            for stage, need in zip(self.stages, needs, strict=True)
+        )
         return max(totals) + spare
-
-    def _spare(self, stage: Stage, need: int) -> int:
-        """Bytes of the pool that the sequences leave; negative by what is missing."""
-        free = (self.free_bytes or 0) - stage.peak
-        if self.pinned_bytes is not None or free < 0:
-            return free - need
-        return (self.pool(stage) or 0) - need
 
     def holds(self, context_tokens: int, sequences: int) -> bool:
         """Whether the pools of every stage hold the sequences."""

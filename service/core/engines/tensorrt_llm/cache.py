@@ -22,6 +22,7 @@ from service.core.architecture.caches import (
     StateKind,
 )
 from service.core.architecture.kinds import Kinds
+from service.core.arrays import smaller
 from service.core.units import ceil_div
 
 BLOCK = 32  # tokens_per_block
@@ -56,7 +57,7 @@ def by_rule(kept: Kinds) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The blocks of one sequence as a sum of whole numbers, in parts of `of` bytes.
+    """The blocks of one sequence as a sum of whole numbers, in parts of `of` bytes; numbers or arrays.
 
     block: of a block of every growing layer. windows: blocks that a window holds at most, and a block of the
     layers with that window. decode_context: ranks that share the tokens.
@@ -70,7 +71,7 @@ class Rates:
     def cache_bytes(self, context_tokens: int) -> int:
         """Bytes of the blocks, index keys included."""
         blocks = ceil_div(ceil_div(context_tokens, self.decode_context), BLOCK)
-        windows = sum(size * min(blocks, most) for most, size in self.windows)
+        windows = sum(size * smaller(blocks, most) for most, size in self.windows)
         return ceil_div(blocks * self.block + windows, self.of)
 
 

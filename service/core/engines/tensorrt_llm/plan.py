@@ -18,6 +18,7 @@ from service.core.engines.tensorrt_llm.cache import (
     CacheConfig,
     by_rule,
     bytes_per_token,
+    rates,
     state_bytes,
     window_bytes,
 )
@@ -63,10 +64,10 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     """
     layout, context, sequences = scenario.layout, scenario.context_tokens, scenario.concurrent_sequences
     table = _table(scenario)
-    stages = _stages(scenario, table)
+    stages = stages_with(scenario, stage_weights(table, scenario.model.architecture, layout))
     free = free_at_start(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
-    budget = _budget(scenario, stages, free.bytes)
-    whole = _figures(scenario.model.architecture, scenario.kv_cache_dtype, _drafts(scenario))
+    budget = Budget(stages, free.bytes, fraction(scenario), scenario.kv_cache_memory_bytes, layout.data)
+    whole = _figures(scenario.model.architecture, scenario.kv_cache_dtype, drafts(scenario))
     each = ceil_div(sequences, layout.data)
     longest = scenario.model.architecture.max_context_tokens
     return EnginePlan(
@@ -86,53 +87,44 @@ def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     )
 
 
-def usable(scenario: Scenario, offered: Sequence[int]) -> list[int]:
-    """Usable bytes in each of these free amounts."""
-    stages = _stages(scenario, _table(scenario))
-    context, sequences = scenario.context_tokens, scenario.concurrent_sequences
-    found = (_budget(scenario, stages, free).usable(context, sequences) for free in offered)
-    return [amount or 0 for amount in found]
-
-
-def longest(scenario: Scenario, offered: Sequence[int]) -> list[int | None]:
-    """The longest context for the scenario's sequences in each of these free amounts."""
-    stages = _stages(scenario, _table(scenario))
-    sequences, most = scenario.concurrent_sequences, scenario.model.architecture.max_context_tokens
-    return [_budget(scenario, stages, free).max_context_tokens(sequences, most) for free in offered]
-
-
 def _table(scenario: Scenario) -> WeightTable:
     """The tensors that the engine loads."""
     return weigh(
         scenario.model,
         scenario.quantization,
-        mtp=_drafts(scenario),
-        vision=scenario.vision and bool(scenario.model.architecture.vision),
+        mtp=drafts(scenario),
+        vision=sees(scenario),
     )
 
 
-def _budget(scenario: Scenario, stages: tuple[Stage, ...], free: int | None) -> Budget:
-    fraction = FREE_FRACTION if scenario.memory_utilization is None else scenario.memory_utilization
-    return Budget(stages, free, fraction, scenario.kv_cache_memory_bytes, scenario.layout.data)
+def fraction(scenario: Scenario) -> float:
+    """The part of the free memory that the pools get."""
+    return FREE_FRACTION if scenario.memory_utilization is None else scenario.memory_utilization
 
 
-def _drafts(scenario: Scenario) -> bool:
+def sees(scenario: Scenario) -> bool:
+    """Whether a vision tower is loaded."""
+    return scenario.vision and bool(scenario.model.architecture.vision)
+
+
+def drafts(scenario: Scenario) -> bool:
     """Whether MTP layers are loaded: for speculation only."""
     return bool(scenario.speculative_tokens and scenario.model.architecture.mtp)
 
 
-def _stages(scenario: Scenario, table: WeightTable) -> tuple[Stage, ...]:
-    """The rank of every pipeline stage; drafting layers run on the last."""
+def stages_with(scenario: Scenario, sizes: Sequence[int]) -> tuple[Stage, ...]:
+    """The rank of every pipeline stage, with weights of these sizes; drafting layers run on the last."""
     architecture, layout = scenario.model.architecture, scenario.layout
     config = CacheConfig(
         scenario.kv_cache_dtype, layout.tensor, layout.decode_context, architecture.state_dtype
     )
     activations = activation_bytes(architecture, layout, scenario.max_batched_tokens)
-    overhead, drafting = runtime_overhead(layout), _drafts(scenario)
+    overhead, drafting = runtime_overhead(layout), drafts(scenario)
     ranges = stage_layers(len(architecture.layers), layout.pipeline)
+    held = [kinds_of(architecture, own, drafting=drafting) for own in ranges]
     return tuple(
-        Stage(weights, activations, overhead, kinds_of(architecture, own, drafting=drafting), config)
-        for weights, own in zip(stage_weights(table, architecture, layout), ranges, strict=True)
+        Stage(weights, activations, overhead, rates(kept, config), state_bytes(kept, config))
+        for weights, kept in zip(sizes, held, strict=True)
     )
 
 

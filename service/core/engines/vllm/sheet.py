@@ -1,19 +1,23 @@
 """vLLM's allocation for many formats, contexts and accelerators at once, by the formulas of `plan`."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.core.arrays import NOTHING, Whole, as_number
+from service.core.catalogued import Model
 from service.core.engines.sheets import Case, Flags, Places, Sheet
 from service.core.engines.vllm.budget import Stage, admits
+from service.core.engines.vllm.buffers import batch_defaults
 from service.core.engines.vllm.generation import Generation, generation
 from service.core.engines.vllm.plan import host_bytes
 from service.core.engines.vllm.stack import Stack, stack
 from service.core.engines.vllm.stages import Loaded, cache_config, drafting_layers, load, stages_with
+from service.core.identity import ByIdentity
 from service.core.scenario import Layout
 from service.core.units import ceil_div
 from service.core.weights.derived import FromWeights
@@ -21,6 +25,20 @@ from service.core.weights.derived import FromWeights
 _loaded: FromWeights[Layout, Generation, Loaded] = FromWeights(
     lambda model, table, layout, generation: load(model, table, layout, generation)
 )
+
+_Planned = tuple[Loaded, tuple[Stage, ...]]
+# Everything of a scenario that stages follow from beside its model, its format and its accelerator.
+_decisive = attrgetter(
+    "layout",
+    "kv_cache_dtype",
+    "max_batched_tokens",
+    "prefix_caching",
+    "speculative_tokens",
+    "cpu_offload_percent",
+    "vision",
+)
+_MOST_PLANNED = 64  # some formats on some generations of accelerators, with some settings
+_by_model: ByIdentity[Model, dict[Hashable, tuple[_Planned, ...]]] = ByIdentity(lambda _: {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +111,21 @@ def _rows(cases: Sequence[Case]) -> _Rows:
     return _Rows(stack(stages), columns[0].astype(np.intp), columns[1].astype(np.intp), *columns[2:])
 
 
-def _planned(case: Case) -> Iterator[tuple[Loaded, tuple[Stage, ...]]]:
-    """The weights and the stages of each format."""
+def _planned(case: Case) -> tuple[_Planned, ...]:
+    """The weights and the stages of each format, remembered by all that they follow from."""
+    known = _by_model(case.scenario.model)
+    gpu = case.scenario.gpu
+    key = (case.quantizations, generation(gpu), batch_defaults(gpu), *_decisive(case.scenario))
+    found = known.get(key)
+    if found is None:
+        found = tuple(_plan(case))
+        if len(known) >= _MOST_PLANNED:
+            known.clear()
+        known[key] = found
+    return found
+
+
+def _plan(case: Case) -> Iterator[_Planned]:
     scenario = case.scenario
     config, of = cache_config(scenario), generation(scenario.gpu)
     vision = scenario.vision and bool(scenario.model.architecture.vision)

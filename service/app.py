@@ -208,7 +208,7 @@ def _mount(
         models.blueprint(catalog),
         inspect.blueprint(catalog),
         measurements.blueprint(shown, uploaded),
-        uploads.blueprint(shown, uploaded),
+        uploads.blueprint(shown, uploaded, settings.max_pending_per_key),
         facts.blueprint(catalog),
         fragments.blueprint(shown),
         report.blueprint(shown, settings.public_url),

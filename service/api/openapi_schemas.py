@@ -171,7 +171,11 @@ _PROBLEM: Json = {
     "errors": array(record("What is wrong with one parameter.", _ERROR, ("allowed",))),
     "suggestions": described(TEXTS, "Ids that come closest, closest first."),
     "request_id": TEXT,
+    "limit": described(WHOLE, "How many measurements of a key may wait for review."),
+    "pending": described(WHOLE, "How many of them wait now."),
+    "submitted": described(WHOLE, "How many are in the request."),
 }
+_SOMETIMES = ("errors", "suggestions", "request_id", "limit", "pending", "submitted")
 
 
 _ESTIMATE: Json = {"low": NUMBER, "estimate": NUMBER, "high": NUMBER}
@@ -214,5 +218,5 @@ def core_schemas() -> dict[str, Json]:
         "Speed": record("How fast the scenario would run.", _SPEED),
         "Sizing": record("The answer for one scenario.", _SIZING, ("trace",)),
         "Step": record("One number of the derivation and where it comes from.", _STEP, ("gib",)),
-        "Problem": record("RFC 9457 problem details.", _PROBLEM, ("errors", "suggestions", "request_id")),
+        "Problem": record("RFC 9457 problem details.", _PROBLEM, _SOMETIMES),
     }

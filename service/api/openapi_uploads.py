@@ -117,7 +117,7 @@ def _post(problems: Problems) -> Json:
                 {"Location": "Where they are.", "Idempotency-Replayed": "`true` for a repetition."},
             )
             | {"links": _links("$response.body#/ids/0", ("get_measurement", *_REVIEWERS))},
-            **problems((*_WRITES, "idempotency-conflict", "storage-read-only")),
+            **problems((*_WRITES, "idempotency-conflict", "too-many-pending", "storage-read-only")),
         },
     }
 

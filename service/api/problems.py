@@ -24,7 +24,7 @@ from service.errors import (
 )
 from service.i18n import Voice, content_language, voice
 from service.i18n.messages import parameter_message, problem_text
-from service.measurements.errors import Refused
+from service.measurements.errors import Refused, TooManyPending
 
 _LOG = structlog.get_logger("service.problems")
 _LONGEST_NAME = 200  # of an unknown name that a problem repeats
@@ -117,6 +117,8 @@ def _refused(error: Exception) -> Response:
     slug = refusals.SLUGS[type(error)]
     if STATUSES[slug] == HTTPStatus.SERVICE_UNAVAILABLE:
         _LOG.warning("storage refused", problem=slug, reason=error.values.get("reason"))
+    if isinstance(error, TooManyPending):  # a key that leaked looks like this
+        _LOG.warning("an API key is at its limit", **error.values)
     return answer(Problem(slug, STATUSES[slug], error.values, headers=refusals.headers(error)))
 
 
@@ -189,6 +191,7 @@ def _document(problem: Problem, speaker: Voice) -> dict[str, object]:
         document["suggestions"] = list(problem.suggestions)
     if problem.errors:
         document["errors"] = [_error(error, speaker) for error in problem.errors]
+    document |= {name: problem.values[name] for name in refusals.MEMBERS.get(problem.slug or "", ())}
     if problem.slug == "internal-error":
         document["request_id"] = request.environ.get("sizing.request_id")
     return document

@@ -13,6 +13,7 @@ SLUGS: Mapping[type[errors.Refused], str] = {
     errors.ScopeMissing: "scope-missing",
     errors.UnknownMeasurement: "unknown-measurement",
     errors.WrongStatus: "wrong-status",
+    errors.TooManyPending: "too-many-pending",
     errors.VersionOutdated: "version-outdated",
     errors.VersionRequired: "version-required",
     errors.IdempotencyConflict: "idempotency-conflict",
@@ -29,6 +30,7 @@ STATUSES: Mapping[str, int] = {
     "scope-missing": 403,
     "unknown-measurement": 404,
     "wrong-status": 409,
+    "too-many-pending": 409,
     "version-outdated": 412,
     "version-required": 428,
     "idempotency-conflict": 422,
@@ -37,6 +39,8 @@ STATUSES: Mapping[str, int] = {
     "storage-newer": 503,
     "storage-unavailable": 503,
 }
+# Values that are members of the problem too, for programs.
+MEMBERS: Mapping[str, tuple[str, ...]] = {"too-many-pending": ("limit", "pending", "submitted")}
 
 
 def headers(error: errors.Refused) -> tuple[tuple[str, str], ...]:

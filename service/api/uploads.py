@@ -71,8 +71,8 @@ def private_answer(
     return response
 
 
-def blueprint(catalog: Catalog, uploads: Uploads) -> Blueprint:
-    """The resources over a catalog and the uploads."""
+def blueprint(catalog: Catalog, uploads: Uploads, most_pending: int) -> Blueprint:
+    """The resources over a catalog and the uploads. most_pending: of a key, measurements without a review."""
     resource = Blueprint("uploads", __name__)
 
     @resource.after_app_request
@@ -88,7 +88,7 @@ def blueprint(catalog: Catalog, uploads: Uploads) -> Blueprint:
         read_query(LANGUAGE_QUERY, request)
         negotiated((JSON,))  # before anything is stored
         found, single = submissions(request, catalog, time())
-        receipt = store.submit(uploads.database, found, _act(key), _once())
+        receipt = store.submit(uploads.database, found, _act(key), _once(), most_pending)
         return _received(receipt, single=single)
 
     @resource.get(f"{_ADDRESS}/<name>")

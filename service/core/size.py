@@ -6,6 +6,7 @@ from functools import cache
 
 from service.core.catalogued import Model
 from service.core.engines import ENGINES
+from service.core.engines.base import Settles
 from service.core.hardware import Gpu
 from service.core.layout import choose_layout, largest_count
 from service.core.provenance import ProvidedBy
@@ -23,9 +24,7 @@ MAX_GPU_COUNT = 1024
 def size(scenario: Scenario) -> Sizing:
     """The answer for one scenario; computed whatever the verdict."""
     made = ENGINES[scenario.engine].plan(scenario)
-    plan = with_doubt(made, scenario.model)
-    if plan.usable_bytes is not None:
-        plan = replace(plan, usable_bytes=max(0, plan.usable_bytes))  # more may be reserved than there is
+    plan = at_least_nothing(with_doubt(made, scenario.model))
     usable = plan.usable_bytes
     total = plan.fullest.total
     verdict, reasons = judge(scenario, plan)
@@ -44,6 +43,13 @@ def size(scenario: Scenario) -> Sizing:
             min_gpu_count=min_gpu_count(scenario, made),
         ),
     )
+
+
+def at_least_nothing(plan: EnginePlan) -> EnginePlan:
+    """The plan with usable memory that is not negative: more may be reserved than there is."""
+    if plan.usable_bytes is None or plan.usable_bytes >= 0:
+        return plan
+    return replace(plan, usable_bytes=0)
 
 
 def fits(scenario: Scenario, plan: EnginePlan) -> bool:
@@ -144,7 +150,7 @@ def _warnings(scenario: Scenario) -> tuple[Note, ...]:
 
 
 def min_gpu_count(scenario: Scenario, made: EnginePlan | None = None) -> int | None:
-    """The smallest number of GPUs whose default layout fits.
+    """The smallest number of GPUs whose default layout fits, at most those of a scenario that fits itself.
 
     made: the scenario's own plan, as the engine made it, where there is one already.
     None when none up to MAX_GPU_COUNT does, or the memory is not known.
@@ -171,13 +177,16 @@ def min_gpu_count(scenario: Scenario, made: EnginePlan | None = None) -> int | N
     # Together the GPUs hold every weight at least once, so fewer cannot do.
     fewest = min(max(1, ceil_div(single.total.weights, single.usable_bytes)), most)
     enough = next((count for count in _doubled(fewest, most) if fits_on(count)), None)
-    if enough is None:
-        return None
-    return next(count for count in range(fewest, enough + 1) if fits_on(count))
+    # Where each GPU more costs a reserve on all (SGLang), few numbers may fit, none of them a power of two.
+    last = enough or (most if isinstance(engine, Settles) else 0)
+    own = scenario.gpu_count if fits(scenario, plan(scenario)) else None
+    if own is not None:
+        last = min(last or own, own)
+    return next((count for count in range(fewest, last + 1) if fits_on(count)), own)
 
 
 def _doubled(fewest: int, most: int) -> Iterator[int]:
-    """Counts to try: more GPUs need not fit where each further one costs a reserve on all (SGLang)."""
+    """Counts to try first: more GPUs mostly fit where fewer do."""
     count = fewest
     while count < most:
         yield count

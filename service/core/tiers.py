@@ -10,12 +10,13 @@ from service.core.architecture.model import Architecture
 from service.core.catalogued import Model
 from service.core.engines.llama_cpp import ENGINE
 from service.core.engines.llama_cpp.plan import arrange, plan_with, weights
+from service.core.engines.platforms import Allowance
 from service.core.evidence import Evidence
 from service.core.hardware import EngineOnGpu, Gpu, GpuKind, Tflops
 from service.core.request import Request
 from service.core.resolve import DEFAULT_CONTEXT_TOKENS, resolve
 from service.core.scenario import Scenario
-from service.core.sizing import EnginePlan
+from service.core.sizing import EnginePlan, Sourced
 from service.core.units import GIB
 from service.core.weights.formats import Family
 from service.core.weights.weigh import weigh
@@ -24,6 +25,7 @@ from service.core.weights.weigh import weigh
 TIERS_GIB = (4, 6, 8, 10, 11, 12, 16, 20, 22, 24, 32, 48, 64, 96, 128, 256, 512)
 # Part of a card that is counted on: Windows keeps about a tenth (WDDM), Linux 1 GiB by `--fit` and less.
 WATERMARK_PERCENT = 90
+_WATERMARK = Sourced(Evidence.ESTIMATE, "a watermark of the card's memory")
 # Formats to try, best first.
 _LADDER = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "iq4_xs", "q3_k_m", "q2_k")
 TIER_ENGINE = ENGINE.id
@@ -92,7 +94,7 @@ def on_card(model: Model, quantization: str, context_tokens: int) -> Scenario:
 def plan_on_card(scenario: Scenario, tier_gib: int | None = None) -> EnginePlan:
     """The allocation on a card; with `tier_gib` also the largest context up to the watermark."""
     usable = None if tier_gib is None else usable_bytes(tier_gib)
-    return plan_with(scenario, weights(scenario), usable)
+    return plan_with(scenario, weights(scenario), Allowance(usable, _WATERMARK))
 
 
 def without_experts(scenario: Scenario) -> Scenario | None:

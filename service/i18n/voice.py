@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache, partial
 from gettext import NullTranslations
 from typing import Literal
 
-from babel.dates import format_date, format_skeleton
+from babel.dates import format_date, format_interval, format_skeleton
 from babel.lists import format_list
 from babel.numbers import (
     format_compact_decimal,
@@ -23,6 +23,7 @@ from service.core.units import GIB
 from service.i18n.languages import Language
 
 _REMEMBERED = 4096  # numbers of each voice
+_MONTHS = re.compile(r"\d{4}-\d{2} – \d{4}-\d{2}")
 
 
 class Voice:
@@ -124,14 +125,35 @@ class Voice:
         return format_date(day, format="medium", locale=self.language.locale)
 
     def period(self, text: str) -> str:
-        """A day, month or year in ISO 8601 as the language writes it: `2026-11-04`, `2024-05`, `2025`."""
+        """A day, month or year in ISO 8601 as the language writes it: `2026-11-04`, `2024-05`, `2025`.
+
+        Also two months, `2025-11 – 2026-02`, and the years `2023-24`; what is none of these stays as it is.
+        """
+        try:
+            return self._period(text)
+        except ValueError:
+            return text
+
+    def _period(self, text: str) -> str:
+        if _MONTHS.fullmatch(text):
+            return self._interval(
+                "yMMM", *(datetime.date.fromisoformat(f"{part}-01") for part in text.split(" – "))
+            )
         parts = [int(part) for part in text.split("-")]
         if len(parts) == 3:
             return self.date(datetime.date(*parts))
-        if len(parts) == 2 and 1 <= parts[1] <= 12:  # `2023-24` is two years
+        if len(parts) == 2 and 1 <= parts[1] <= 12:
             month = datetime.date(parts[0], parts[1], 1)
             return format_skeleton("yMMM", month, locale=self.language.locale)
+        if len(parts) == 2:  # `2023-24` is two years
+            last = parts[0] - parts[0] % 100 + parts[1]
+            return self._interval("y", datetime.date(parts[0], 1, 1), datetime.date(last, 1, 1))
         return text
+
+    def _interval(self, skeleton: str, first: datetime.date, last: datetime.date) -> str:
+        """From one day to another; the dash that CLDR sets between thin spaces stands as in other ranges."""
+        found = format_interval(first, last, skeleton, locale=self.language.locale)
+        return found.replace("\u2009", " " if self._needless_space is None else "")
 
     def list(self, items: Sequence[str]) -> str:
         """Things that all apply: `a, b, and c`."""

@@ -110,11 +110,11 @@ class Database:
     @contextmanager
     def _connected(self, seconds: float) -> Iterator[Connection]:
         engine, admission = self._open()
-        limit = within(seconds if self._bounded else None)
-        with admission.entered(), limit, engine.connect() as connection:
-            self._used(1)
+        with admission.entered():
+            self._used(1)  # from here on: a server that hangs may do so while it is connected to
             try:
-                yield connection
+                with within(seconds if self._bounded else None), engine.connect() as connection:
+                    yield connection
             finally:
                 self._used(-1)
 

@@ -7,6 +7,7 @@ Refused
 ├── ScopeMissing          the key may not do this                                -> 403
 ├── UnknownMeasurement    no measurement has the id, or the caller may not see it -> 404
 ├── WrongStatus           the measurement cannot go to that status from its own  -> 409
+├── TooManyPending        the key has no room left for what is to wait for review   -> 409
 ├── VersionOutdated       someone reviewed it in between                         -> 412
 ├── VersionRequired       a review without If-Match                              -> 428
 ├── IdempotencyConflict   the Idempotency-Key stands for another body            -> 422
@@ -50,6 +51,10 @@ class UnknownMeasurement(Refused):
 
 class WrongStatus(Refused):
     """No way leads from the present status to the one asked for; values: `status`, `wanted`, `allowed`."""
+
+
+class TooManyPending(Refused):
+    """A key may not have so many wait for review; values: `key`, `limit`, `pending` by now, `submitted`."""
 
 
 class VersionOutdated(Refused):

@@ -52,6 +52,8 @@ def postgresql(url: URL, pool: dict[str, Any], *, bounded: bool) -> Engine:
     engine = sa.create_engine(
         url,
         connect_args={name: value for name, value in arguments.items() if name not in given},
+        # Who waited for a lock sees what was committed meanwhile, whatever the server's default is.
+        isolation_level="READ COMMITTED",
         pool_pre_ping=True,
         pool_recycle=300,
         **pool,

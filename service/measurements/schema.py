@@ -17,7 +17,7 @@ from service.measurements.tables import storage
 if TYPE_CHECKING:
     from alembic.config import Config
 
-SCHEMA = 2  # the migration that this code is written for
+SCHEMA = 3  # the migration that this code is written for
 _MIGRATIONS = Path(__file__).with_name("migrations")
 _ADVISORY_LOCK = 0x51A1D6  # any number that no other application of the database uses
 

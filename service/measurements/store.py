@@ -18,6 +18,7 @@ from service.measurements.errors import (
     WrongStatus,
 )
 from service.measurements.keys import Key, mark_used, record
+from service.measurements.quota import demand_room
 from service.measurements.reading import Event, read_one
 from service.measurements.revision import next_revision
 from service.measurements.schema import writing
@@ -59,12 +60,17 @@ class Receipt:
 
 
 def submit(
-    database: Database, submissions: Sequence[Submission], act: Act, once: Once | None = None
+    database: Database,
+    submissions: Sequence[Submission],
+    act: Act,
+    once: Once | None = None,
+    most_pending: int | None = None,
 ) -> Receipt:
     """Store all submissions as pending, or none; durable when this returns.
 
     once: a repetition of the same stores nothing and has the same receipt, also at the same time.
-    Raises IdempotencyConflict, StorageFault.
+    most_pending: how many of the key may wait for review; None does not limit.
+    Raises IdempotencyConflict, TooManyPending, StorageFault.
     """
     ids = tuple(sorted(_new_id() for _ in submissions))  # lists are by time and id: a batch keeps its order
     with writing(database) as connection:
@@ -72,6 +78,8 @@ def submit(
             known = _claim(connection, act, once, ids)
             if known is not None:
                 return known
+        if most_pending is not None:
+            demand_room(connection, act.key.id, len(ids), most_pending)
         _insert(connection, ids, submissions, act)
         if mark_used(connection, act.key, act.now):  # once a day and key, so that no write waits for it
             _forget(connection, act.now)

@@ -80,6 +80,7 @@ measurement = Table(
     Column("log", Text),
     Column("note", Text),
     Index("measurement_by_status", "status", "created_at", "id"),
+    Index("measurement_by_key", "key_id", "status"),
 )
 
 history = Table(

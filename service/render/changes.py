@@ -16,6 +16,7 @@ from service.core.speed.run import family
 from service.errors import InvalidParameters
 from service.render import amounts
 from service.render.what_if import (
+    OF_THE_MACHINE,
     Outcome,
     at_context,
     changed,
@@ -37,18 +38,25 @@ _DROPPED: Mapping[str, Mapping[str, None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One parameter's value now and the one that fits, with the outcome there."""
+    """One parameter's value now and the one that fits, with the outcome there.
+
+    dropped: parameters that were given and that the outcome is without.
+    """
 
     parameter: str
     now: Value
     to: Value
     outcome: Outcome
+    dropped: tuple[str, ...] = ()
 
     def sets(self) -> dict[str, Any]:
         """Parameters of the API that make the change and keep the rest; None: no longer given."""
         scenario = self.outcome.scenario
-        kept = {"engine": scenario.engine, "quantization": scenario.quantization}
-        return {**kept, **_DROPPED.get(self.parameter, {}), self.parameter: _value(scenario, self.parameter)}
+        kept: dict[str, Any] = {"engine": scenario.engine, "quantization": scenario.quantization}
+        if any(name in DEGREES for name in self.dropped):  # the number may have followed from them
+            kept["gpu_count"] = scenario.gpu_count
+        dropped = {**_DROPPED.get(self.parameter, {}), **dict.fromkeys(self.dropped)}
+        return {**kept, **dropped, self.parameter: _value(scenario, self.parameter)}
 
     def entry(self) -> dict[str, Any]:
         """The change as JSON; GPUs by name."""
@@ -79,7 +87,8 @@ def nearest(sizing: Sizing, catalog: Catalog) -> Iterator[Change]:
         yield from _of("quantization", scenario.quantization, found, best)
     yield from _kv_type(sizing)
     if count := limits.min_gpu_count:
-        yield from _of("gpu_count", scenario.gpu_count, count, _on_count(scenario, count))
+        outcome = _on_count(scenario, count)
+        yield from _of("gpu_count", scenario.gpu_count, count, outcome, _given(scenario, DEGREES))
     yield from _gpu(sizing, catalog.gpus)
 
 
@@ -103,7 +112,7 @@ def _more(scenario: Scenario, counts: Iterable[int], wanted: Collection[Verdict]
     for count in counts:
         outcome = _on_count(scenario, count)
         if outcome is not None and outcome.verdict in wanted:
-            yield from _of("gpu_count", scenario.gpu_count, count, outcome)
+            yield from _of("gpu_count", scenario.gpu_count, count, outcome, _given(scenario, DEGREES))
             return
 
 
@@ -139,9 +148,16 @@ def _value(scenario: Scenario, parameter: str) -> Value:
     return value.id if isinstance(value, Gpu) else value
 
 
-def _of(parameter: str, now: Value, to: Value, outcome: Outcome | None) -> Iterator[Change]:
+def _of(
+    parameter: str, now: Value, to: Value, outcome: Outcome | None, dropped: tuple[str, ...] = ()
+) -> Iterator[Change]:
     if outcome is not None and to != now and outcome.verdict in RUNS:
-        yield Change(parameter, now, to, outcome)
+        yield Change(parameter, now, to, outcome, dropped)
+
+
+def _given(scenario: Scenario, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of the parameters that the caller gave."""
+    return tuple(name for name in names if name not in scenario.defaulted)
 
 
 def _kv_type(sizing: Sizing) -> Iterator[Change]:
@@ -209,7 +225,8 @@ def _gpu(sizing: Sizing, gpus: Mapping[str, Gpu], wanted: Collection[Verdict] = 
     ordered = from_smallest(gpus.values(), scenario.engine, scenario.gpu_count)
     found = smallest_gpu(scenario, sizing.plan, ordered, wanted)
     if found is not None:
-        yield from _of("gpu", scenario.gpu.name, found.scenario.gpu.name, found)
+        dropped = _given(scenario, OF_THE_MACHINE)
+        yield from _of("gpu", scenario.gpu.name, found.scenario.gpu.name, found, dropped)
 
 
 def _is_port(gpu: Gpu, engine: str) -> bool:

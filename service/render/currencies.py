@@ -13,8 +13,8 @@ _CONVERTED = mark(
     "of %(day)s."
 )
 _OLD = mark_plural(
-    "That rate is one day older than the prices and may have changed since.",
-    "That rate is %(n)s days older than the prices and may have changed since.",
+    "That rate was one day old when the catalog was compiled and may have changed since.",
+    "That rate was %(n)s days old when the catalog was compiled and may have changed since.",
 )
 _PUBLISHERS = {"ecb": mark("the European Central Bank")}
 _USD = "usd"

@@ -116,6 +116,7 @@ def _environment(voice: Voice, finalize: object = None) -> Environment:
         "said": lambda notes: voice.paragraph([note["message"] for note in notes]),
         "money": voice.money,
         "money_range": lambda usd: "–" if usd is None else span(voice.money, usd),
+        "estimate": lambda found: estimated(voice, voice.plain, found),
         "money_estimate": lambda usd: "–" if usd is None else money_estimate(voice, usd),
         "months": lambda found, outcome: months(voice, found, outcome),
     }
@@ -124,7 +125,12 @@ def _environment(voice: Voice, finalize: object = None) -> Environment:
 
 def money_estimate(voice: Voice, usd: Mapping[str, float]) -> str:
     """An estimated amount with its interval behind it."""
-    return f"{voice.money(usd['estimate'])} ({span(voice.money, usd)})"
+    return estimated(voice, voice.money, usd)
+
+
+def estimated(voice: Voice, write: Callable[[float], str], found: Mapping[str, float]) -> str:
+    """An estimate with its interval behind it, in the brackets of the language."""
+    return voice.text(step_titles.WITH_DETAIL, what=write(found["estimate"]), detail=span(write, found))
 
 
 def months(voice: Voice, found: Mapping[str, float] | None, outcome: str) -> str:

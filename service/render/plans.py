@@ -134,9 +134,11 @@ def _bought(found: Bought | None) -> dict[str, Any] | None:
     if found is None:
         return None
     shown = option(found.option)
+    own = amounts.notes((Note("street_price_used"),))  # of the option's other price
+    kept = [note for note in shown["notes"] if found.purchase.used or note not in own]
     return {
         **shown,
         "purchase": purchase(found.purchase),
         "usd_per_token_per_second": costs.usd(found.usd_per_token_rate),
-        "notes": [*amounts.notes(found.notes), *shown["notes"]],
+        "notes": [*amounts.notes(found.notes), *kept],
     }

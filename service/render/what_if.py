@@ -9,6 +9,7 @@ from service.core.hardware import Gpu
 from service.core.request import PARAMETERS, Request
 from service.core.resolve import resolve
 from service.core.scenario import DEGREES, Scenario
+from service.core.size import at_least_nothing
 from service.core.size import judge as judge
 from service.core.sizing import EnginePlan, Limits, Sizing, Verdict
 from service.errors import InvalidParameters
@@ -28,7 +29,7 @@ _OF_THE_ENGINE = (
     *DEGREES,
 )
 # Settings of one machine; another has its own.
-_OF_THE_MACHINE = ("backend", "platform", "system_memory_gib", "kv_cache_memory_bytes", *DEGREES)
+OF_THE_MACHINE = ("backend", "platform", "system_memory_gib", "kv_cache_memory_bytes", *DEGREES)
 # Settings that one model may have and another not.
 _OF_THE_MODEL = ("kv_cache_dtype", "kv_cache_dtype_v", "vision", "speculative_tokens", *DEGREES)
 # They only matter for speed, and need not fit another context.
@@ -62,16 +63,18 @@ class Outcome:
 
 def planned(scenario: Scenario) -> EnginePlan:
     """The plan without its limits."""
-    return ENGINES[scenario.engine].plan(scenario, limits=False)
+    return at_least_nothing(ENGINES[scenario.engine].plan(scenario, limits=False))
 
 
 def request_of(scenario: Scenario) -> Request:
-    """What was asked: the values that the caller gave, without the defaults."""
+    """What was asked: the values that the caller gave, without the defaults; degrees as the API has them."""
     given: dict[str, Any] = {}
     for name in PARAMETERS:
         if name not in scenario.defaulted:
             place = scenario.layout if name in DEGREES else scenario
             given[name] = getattr(place, DEGREES.get(name, name))
+    if scenario.layout.data > 1:  # without the number an engine may read the degrees once more (SGLang)
+        given["gpu_count"] = scenario.gpu_count
     return Request(model=scenario.model, gpu=scenario.gpu, **given)
 
 
@@ -142,7 +145,7 @@ def on_gpu(scenario: Scenario, gpu: Gpu, gpu_count: int) -> Outcome | None:
 
 def elsewhere(scenario: Scenario) -> Request:
     """The question as it is asked of other accelerators: without what belongs to one machine."""
-    dropped: dict[str, Any] = dict.fromkeys(_OF_THE_MACHINE)
+    dropped: dict[str, Any] = dict.fromkeys(OF_THE_MACHINE)
     return replace(here(scenario), **{**dropped, "gpu_count": scenario.gpu_count})
 
 

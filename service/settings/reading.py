@@ -84,6 +84,7 @@ def _bounds(env: Env) -> dict[str, Any]:
         "max_body_bytes": _count(env, "MAX_BODY_BYTES", _DEFAULTS.max_body_bytes, 1),
         "max_url_bytes": _count(env, "MAX_URL_BYTES", _DEFAULTS.max_url_bytes, 256),
         "max_header_bytes": _count(env, "MAX_HEADER_BYTES", _DEFAULTS.max_header_bytes, 1024),
+        "max_pending_per_key": _count(env, "MAX_PENDING_PER_KEY", _DEFAULTS.max_pending_per_key, 1),
     }
 
 

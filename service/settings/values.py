@@ -16,7 +16,8 @@ class Settings:
     cache_memory_bytes: bound of one process's answers.
     cache_max_age_seconds, cache_shared_max_age_seconds, cache_stale_seconds: `max-age`, `s-maxage` and
     `stale-while-revalidate` of cacheable answers. max_body_bytes, max_url_bytes,
-    max_header_bytes: larger is 413, 414, 431.
+    max_header_bytes: larger is 413, 414, 431. max_pending_per_key: uploads of an API key that may wait for
+    review.
     public_url: where the pages are reached from outside, without a slash at the end; None: not known.
     metrics_path: folder of PROMETHEUS_MULTIPROC_DIR, where workers keep their metrics; None for one process.
     catalog_path: folder of the operator's own facts, laid over those of config_path; None for none.
@@ -44,6 +45,7 @@ class Settings:
     max_body_bytes: int = 2**20
     max_url_bytes: int = 8000
     max_header_bytes: int = 16_384
+    max_pending_per_key: int = 5000
     rate_limit_misses: str | None = None
     rate_limit_writes: str | None = "60/minute"
     hsts_seconds: int = 0

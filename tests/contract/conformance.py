@@ -68,8 +68,10 @@ class Seen:
 class Conformance:
     """A site of its own, the document that it serves, and what was seen of it."""
 
-    def __init__(self, folder: Path, change: Callable[[Any], None] = lambda _document: None) -> None:
-        self.site = Site(folder)
+    def __init__(
+        self, folder: Path, change: Callable[[Any], None] = lambda _document: None, **limits: int
+    ) -> None:
+        self.site = Site(folder, **limits)
         document = self.site.client.get("/openapi.json").json
         change(document)
         # Not by its address: what is loaded from one leaves that address out.

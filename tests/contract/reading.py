@@ -16,7 +16,8 @@ from tests.contract.test_fragments import numbers, strings
 GIB = 2**30
 # Ratios in percent; bytes in GiB; contexts in K and M; counts in thousands, 万, millions, 亿, billions.
 SCALES = (1, 100, 1 / GIB, 1 / 1024, 1 / 2**20, 1e-3, 1e-4, 1e-6, 1e-8, 1e-9, 1e-12)
-_DAY = re.compile(r"\d{4}-[01]\d(-\d{2})?")
+# A day, a month, two years, or two months; also that after which a build supports a model.
+_DAY = re.compile(r"(?:builds after )?(\d{4}-\d\d(?:-\d{2}| – \d{4}-\d\d)?)")
 _CODE = re.compile(r"[a-z]+(?:_[a-z0-9]+)+")
 _LONG_ENOUGH = 24  # characters of a sentence that no name has by chance
 
@@ -67,7 +68,7 @@ def _near(known: list[float], value: float, tolerance: float) -> bool:
 def _names(answer: Any, tag: str) -> re.Pattern[str]:
     """Names, ids and dates of the JSON; a string that is only a number is checked like one."""
     found = {text for text in strings(answer) if re.search(r"\d", text) and not text.isdigit()}
-    found |= {voice(tag).period(text) for text in found if _DAY.fullmatch(text)}
+    found |= {voice(tag).period(day[1]) for day in map(_DAY.fullmatch, found) if day}
     found |= {line for text in found for line in text.splitlines()} | _constants(tag)
     either = "|".join(_whole(name) for name in sorted(found, key=len, reverse=True) if name.strip())
     return re.compile(either, re.IGNORECASE)

@@ -30,6 +30,14 @@ def test_no_answer_is_undocumented(conformance: Conformance, mode: str) -> None:
         conformance.check(label, mode, SAMPLE, number)
 
 
+def test_a_full_key_is_answered_as_documented(tmp_path: Path) -> None:
+    """Where nothing more may wait for review, right submissions are refused as the document says."""
+    full = Conformance(tmp_path, max_pending_per_key=2)  # one waits from the start
+    full.check(f"POST {MEASUREMENTS}", "KNOWN", 10)
+    assert full.seen.statuses[409]
+    assert full.seen.statuses[201] <= 1
+
+
 def lose_a_status(document: Any) -> None:
     del document["paths"]["/v1/gpus/{id}"]["get"]["responses"]["404"]
 

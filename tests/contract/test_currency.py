@@ -62,14 +62,14 @@ def test_each_price_stands_in_both_currencies(client, path, code):
 
 @pytest.mark.parametrize("code", ["EUR", "CNY"])
 def test_the_rate_is_named_with_its_day(client, code):
-    """The rate, its day, how much older than the prices it is, and where it was published."""
+    """The rate, its day, how old it was when the prices were compiled, and where it was published."""
     found = client.get(f"/v1/costs?{QUESTION}&currency={code}&lang=en").json["currency"]
     assert found["code"] == code
     assert found["per_usd"] == float(PER_USD[code])
     assert (found["as_of"], found["age_days"], found["old"]) == ("2026-10-30", AGE_DAYS, True)
     assert "European Central Bank" in found["source"]
     assert "Oct 30, 2026" in found["message"]
-    assert f"{AGE_DAYS} days older" in found["message"]
+    assert f"{AGE_DAYS} days old" in found["message"]
     sizing = client.get(f"/v1/sizing?{QUESTION}&currency={code}").json
     assert sizing["cost"]["currency"]["per_usd"] == found["per_usd"]
     assert sizing["scenario"]["currency"] == code

@@ -392,13 +392,13 @@ def test_nothing_is_said_without_a_translation(section: str, sizing: Sizing):
     [
         (
             "de",
-            f"Das passt auf eine GPU vom Typ Card 24GB: Von 20,00{NBSP}GiB nutzbarem GPU-Speicher werden "
+            f"Das passt auf 1{NBSP}×{NBSP}Card 24GB: Von 20,00{NBSP}GiB nutzbarem GPU-Speicher werden "
             f"14,00{NBSP}GiB benötigt, das entspricht einer Auslastung von 70,0{NBSP}%; "
             f"die Reserve beträgt 6,00{NBSP}GiB.",
         ),
         (
             "zh",
-            "1 张 Card 24GB 装得下：占用最高的 GPU 需要 14.00 GiB，可用显存为 20.00 GiB，"
+            "1 × Card 24GB 装得下：占用最高的 GPU 需要 14.00 GiB，可用显存为 20.00 GiB，"
             "占用率 70.0%，余量 6.00 GiB。",
         ),
         (

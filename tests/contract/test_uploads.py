@@ -457,7 +457,7 @@ def test_readiness_tells_of_the_storage(site, app):
     assert site.client.get("/health/ready").json["storage"] == {
         "backend": "sqlite",
         "state": "ok",
-        "schema": 2,
+        "schema": 3,
     }
     assert app.test_client().get("/health/ready").json["storage"]["state"] in ("absent", "ok")
 

@@ -149,10 +149,10 @@ def test_a_backup_is_a_whole_database(state, tmp_path):
 
 def test_migrations_are_run_by_hand_too(state):
     """Forward, back, and twice without harm; each says what it did."""
-    assert "from nothing to 0002" in run("migrate").output
+    assert "from nothing to 0003" in run("migrate").output
     assert "Nothing to do" in run("migrate").output
-    assert "from 0002 to 0001" in run("migrate", "--to", "0001").output
-    assert "from 0001 to 0002" in run("migrate").output
-    for wrong in ("0003", "base", "abc"):
+    assert "from 0003 to 0001" in run("migrate", "--to", "0001").output
+    assert "from 0001 to 0003" in run("migrate").output
+    for wrong in ("0004", "base", "abc"):
         run("migrate", "--to", wrong, status=2)
-    assert look(state).schema == 2
+    assert look(state).schema == 3

@@ -14,7 +14,7 @@ from redis import Redis
 
 from service.cache import CachedAnswer, Level, MemoryCache, RedisStore, Tiers, namespace
 from tests.integration.test_redis_cluster import WAIT, Node, cluster_of
-from tests.integration.test_redis_tls import OPENSSL, TlsProxy, authority, certificate
+from tests.integration.test_redis_tls import OPENSSL, SOON, TlsProxy, authority, certificate
 
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 ANSWER = CachedAnswer(200, (("ETag", '"a"'),), b"body" * 500, '"a"')
@@ -64,8 +64,8 @@ def _wait_until_announced(nodes: list[Node], ports: set[int]) -> None:
                 pytest.fail(said)
 
 
-def tiers(url: str, digest: str, ca_file: Path | None) -> Tiers:
-    store = RedisStore(url, timeout_seconds=2, ca_file=str(ca_file) if ca_file else None)
+def tiers(url: str, digest: str, ca_file: Path | None, seconds: float = 2.0) -> Tiers:
+    store = RedisStore(url, timeout_seconds=seconds, ca_file=str(ca_file) if ca_file else None)
     return Tiers(namespace(digest, "1.0"), MemoryCache(), store)
 
 
@@ -94,6 +94,6 @@ def test_a_cluster_of_an_unknown_authority_is_not_trusted(proxies: list[TlsProxy
 
 def test_a_cluster_without_tls_is_a_miss(nodes: list[Node], ca: tuple[Path, Path], digest: str) -> None:
     """`rediss+cluster` never falls back to plain text."""
-    levels = tiers(f"rediss+cluster://127.0.0.1:{nodes[0].port}", digest, ca[0])
+    levels = tiers(f"rediss+cluster://127.0.0.1:{nodes[0].port}", digest, ca[0], SOON)
     assert levels.get_or_compute("key", lambda: ANSWER) == (ANSWER, Level.COMPUTED)
     assert levels.shared.is_up() is False

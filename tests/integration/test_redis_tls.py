@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
@@ -20,6 +21,7 @@ from tests.integration.conftest import RedisServer
 OPENSSL = shutil.which("openssl")
 pytestmark = pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed")
 _HANDSHAKE = b"\x16"  # the first byte of TLS
+SOON = 0.3  # seconds, where nothing can come
 ANSWER = CachedAnswer(200, (("ETag", '"a"'),), b"body" * 500, '"a"')
 
 
@@ -53,6 +55,7 @@ class TlsProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self.handshakes = 0
+        self._taken: list[socket.socket] = []
         self._threads = [Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -62,6 +65,7 @@ class TlsProxy:
                 raw, _ = self._listener.accept()
             except OSError:
                 return
+            self._taken.append(raw.dup())
             thread = Thread(target=self._serve, args=(raw,), daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -88,14 +92,21 @@ class TlsProxy:
         try:
             while data := source.recv(65_536):
                 target.sendall(data)
-            target.shutdown(socket.SHUT_WR)
         except OSError:
             return
+        finally:
+            with suppress(OSError):  # the other side too may have gone
+                socket.socket.shutdown(target, socket.SHUT_WR)
 
     def close(self) -> None:
-        """Accept nobody any more."""
+        """Accept nobody any more, and leave those who were accepted."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+        self._threads[0].join(5)
+        for taken in self._taken:
+            with suppress(OSError):  # its client has gone
+                taken.shutdown(socket.SHUT_RDWR)
+            taken.close()
         for thread in self._threads:
             thread.join(5)
 
@@ -112,12 +123,12 @@ def proxy(ca: tuple[Path, Path], redis_server: RedisServer, tmp_path: Path) -> I
     running.close()
 
 
-def tiers(port: int, digest: str, ca_file: Path | None) -> Tiers:
-    return at(f"rediss://127.0.0.1:{port}/0", digest, ca_file)
+def tiers(port: int, digest: str, ca_file: Path | None, seconds: float = 2.0) -> Tiers:
+    return at(f"rediss://127.0.0.1:{port}/0", digest, ca_file, seconds)
 
 
-def at(url: str, digest: str, ca_file: Path | None) -> Tiers:
-    store = RedisStore(url, timeout_seconds=2, ca_file=str(ca_file) if ca_file else None)
+def at(url: str, digest: str, ca_file: Path | None, seconds: float = 2.0) -> Tiers:
+    store = RedisStore(url, timeout_seconds=seconds, ca_file=str(ca_file) if ca_file else None)
     return Tiers(namespace(digest, "1.0"), MemoryCache(), store)
 
 
@@ -153,7 +164,7 @@ def test_a_server_without_tls_is_a_miss(
     ca: tuple[Path, Path], redis_server: RedisServer, digest: str
 ) -> None:
     """`rediss` never falls back to plain text."""
-    levels = tiers(redis_server.port, digest, ca[0])
+    levels = tiers(redis_server.port, digest, ca[0], SOON)  # waits for a handshake that never comes
     assert levels.get_or_compute("key", lambda: ANSWER) == (ANSWER, Level.COMPUTED)
     assert levels.shared.is_up() is False
 
@@ -176,7 +187,7 @@ def test_sentinel_and_its_master_are_asked_over_tls(
         assert master.handshakes > 0
         assert at(url, digest, None).shared.is_up() is False, "an unknown authority"
         plain = f"rediss+sentinel://127.0.0.1:{sentinel.port}/main/0"
-        assert at(plain, digest, ca[0]).shared.is_up() is False, "a Sentinel without TLS"
+        assert at(plain, digest, ca[0], SOON).shared.is_up() is False, "a Sentinel without TLS"
     finally:
         sentinel.kill()
         names.close()

@@ -26,7 +26,8 @@ def site(redis_server: RedisServer, tmp_path: Path):
     """Two workers with Redis and SQLite, a key of each scope."""
     state = {"STATE_PATH": str(tmp_path / "state"), "DATABASE_URL": ""}
     options = {"REDIS_URL": redis_server.url, "CACHE_MEMORY_BYTES": str(CACHE_BYTES), "LOG_LEVEL": "ERROR"}
-    server = Server(tmp_path, RATE_LIMIT_WRITES="off", **options, **state)
+    unlimited = {"RATE_LIMIT_WRITES": "off", "MAX_PENDING_PER_KEY": "1000000"}
+    server = Server(tmp_path, **unlimited, **options, **state)
     yield server, new_key("submit", **state), new_key("review", **state)
     server.stop()
 

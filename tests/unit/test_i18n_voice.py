@@ -125,7 +125,7 @@ def test_plural_follows_the_grammar_of_the_language():
     assert voice("en").plural(*forms, 1, gpu="X") == "This does not fit on one X."
     assert voice("en").plural(*forms, 1200, gpu="X") == "This does not fit on 1,200 × X."
     assert voice("de").plural(*forms, 2, gpu="X") == f"Das passt nicht auf 2{NBSP}×{NBSP}X."
-    assert voice("zh").plural(*forms, 1, gpu="X") == "1 张 X 装不下。"
+    assert voice("zh").plural(*forms, 1, gpu="X") == "1 × X 装不下。"
 
 
 def test_sentences_are_joined_as_the_language_does():

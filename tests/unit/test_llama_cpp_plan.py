@@ -14,9 +14,10 @@ from service.core.engines.llama_cpp import ENGINE
 from service.core.engines.llama_cpp.plan import plan_with
 from service.core.engines.llama_cpp.shares import shares
 from service.core.engines.llama_cpp.split import devices, offload
+from service.core.engines.platforms import Allowance
 from service.core.evidence import Evidence
 from service.core.scenario import Scenario
-from service.core.sizing import EnginePlan
+from service.core.sizing import EnginePlan, Sourced
 from service.core.weights.formats import Family
 from service.core.weights.table import Weighed, WeightTable
 from service.core.weights.weigh import weigh_architecture
@@ -56,10 +57,15 @@ def scenario(layers: int = 7, **changes: Any) -> Scenario:
     return make_scenario(model=make_model(architecture=shape(layers)), **changes)
 
 
+def allowed(usable: int | None) -> Allowance:
+    """What each GPU allows, by a limit of this test's."""
+    return Allowance(usable, Sourced(Evidence.ESTIMATE, "a limit"))
+
+
 def planned(
     weights: WeightTable, usable: int | None = 23 * GIB, layers: int = 7, **changes: Any
 ) -> EnginePlan:
-    return plan_with(scenario(layers, **changes), weights, usable)
+    return plan_with(scenario(layers, **changes), weights, allowed(usable))
 
 
 def test_the_token_embedding_stays_on_the_host() -> None:
@@ -162,7 +168,7 @@ def test_offload_never_moves_less_than_asked() -> None:
 def test_an_architecture_without_a_rule_is_an_estimate() -> None:
     """The generic rules of its layer kinds stand in, and every term of the engine says so."""
     model = make_model(architecture=shape(gguf_architecture=None))
-    evidence = plan_with(make_scenario(model=model), table(7), None).evidence
+    evidence = plan_with(make_scenario(model=model), table(7), allowed(None)).evidence
     assert {name for name, term in evidence.items() if term.evidence is not Evidence.ESTIMATE} == {"weights"}
     known = planned(table(7)).evidence
     assert known["kv_cache"].evidence is Evidence.CONFIG
@@ -187,13 +193,13 @@ def test_a_published_size_scales_every_share() -> None:
 def test_the_largest_context_fits_and_the_next_does_not(usable: int, sequences: int) -> None:
     """The limit is a multiple of 256 tokens a sequence at which the plan still fits."""
     asked = scenario(concurrent_sequences=sequences)
-    limit = plan_with(asked, table(7), usable).max_context_tokens
+    limit = plan_with(asked, table(7), allowed(usable)).max_context_tokens
     assert limit is not None
     assert 0 < limit < 131_072
     assert limit % 256 == 0
 
     def needed(context: int) -> int:
-        return plan_with(replace(asked, context_tokens=context), table(7), None).fullest.total
+        return plan_with(replace(asked, context_tokens=context), table(7), allowed(None)).fullest.total
 
     assert needed(limit) <= usable < needed(limit + 256)
 
@@ -231,7 +237,7 @@ def test_speculation_adds_the_prediction_layer_and_its_cache() -> None:
     one = Layer(LayerKind.FULL, FeedForward.DENSE, (), KeyValueCache(8, 128, 128))
     model = make_model(architecture=shape(mtp=(one,)))
     asked = make_scenario(model=model, speculative_tokens=1)
-    plan = plan_with(asked, table(8), 23 * GIB)
+    plan = plan_with(asked, table(8), allowed(23 * GIB))
     assert plan.total.weights == 850 * MIB
     assert plan.total.kv_cache == 8 * 32 * MIB
     assert plan.evidence["compute_buffers"].evidence is Evidence.ESTIMATE
@@ -242,7 +248,7 @@ def test_latent_caches_take_one_type_only() -> None:
     one = Layer(LayerKind.LATENT, FeedForward.DENSE, (), LatentCache(512, 64))
     model = make_model(architecture=make_architecture(layers=(one,)))
     asked = make_scenario(model=model, kv_cache_dtype="q8_0")
-    codes = [note.code for note in plan_with(asked, table(1), None).refusals]
+    codes = [note.code for note in plan_with(asked, table(1), allowed(None)).refusals]
     assert codes == ["kv_types_must_match"]
 
 
@@ -251,7 +257,7 @@ def test_narrow_heads_take_no_block_types() -> None:
     one = Layer(LayerKind.FULL, FeedForward.DENSE, (), KeyValueCache(8, 80, 80))
     model = make_model(architecture=make_architecture(layers=(one,)))
     asked = make_scenario(model=model, kv_cache_dtype="q8_0", kv_cache_dtype_v="q8_0")
-    codes = [note.code for note in plan_with(asked, table(1), None).refusals]
+    codes = [note.code for note in plan_with(asked, table(1), allowed(None)).refusals]
     assert codes == ["kv_type_needs_wider_heads"]
 
 

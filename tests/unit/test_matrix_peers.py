@@ -20,7 +20,7 @@ from service.core.sizing import Verdict
 from service.errors import InvalidParameters
 
 QUESTIONS = 12  # of each engine, each on every accelerator of the catalog
-MEASURES = ("verdict", "total_bytes", "per_gpu_bytes", "usable_bytes")
+MEASURES = ("verdict", "total_bytes", "per_gpu_bytes", "usable_bytes", "max_context_tokens")
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
@@ -53,9 +53,10 @@ def check(catalog: Catalog, model: str, quantization: str, asked: dict[str, Any]
         except InvalidParameters:
             assert VERDICTS[verdict] is Verdict.UNSUPPORTED, (model, gpu.id, asked)
             continue
-        plan = ENGINES[scenario.engine].plan(scenario, limits=False)
+        plan = ENGINES[scenario.engine].plan(scenario)
         usable = -1 if plan.usable_bytes is None else max(0, plan.usable_bytes)
-        wanted = [plan.total.total, plan.fullest.total, usable]
+        longest = -1 if plan.max_context_tokens is None else plan.max_context_tokens
+        wanted = [plan.total.total, plan.fullest.total, usable, longest]
         assert (VERDICTS[verdict], figures) == (judge(scenario, plan)[0], wanted), (model, gpu.id, asked)
 
 
@@ -63,7 +64,7 @@ def values(chosen: random.Random, engine: Engine) -> dict[str, Any]:
     """Some settings of a scenario, each given now and then."""
     possible: dict[str, tuple[Any, ...]] = {
         "context_tokens": (512, 131_072, 1_000_000),
-        "concurrent_sequences": (4, 32, 256),
+        "concurrent_sequences": (4, 32, 256, 300),
         "kv_cache_dtype": engine.kv_dtypes,
         "gpu_count": (2, 4, 8),
         "vision": (True,),
@@ -72,5 +73,7 @@ def values(chosen: random.Random, engine: Engine) -> dict[str, Any]:
     }
     if engine.offloads:
         possible["cpu_offload_percent"] = (10.0, 50.0, 100.0)
+    if not engine.splits_layers:
+        possible["kv_cache_memory_bytes"] = (2**30, 2**33, 2**36)
     given = {name: chosen.choice(found) for name, found in possible.items() if chosen.random() < 0.3}
     return {"engine": engine.id, **given}

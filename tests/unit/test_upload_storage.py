@@ -74,7 +74,7 @@ def test_the_first_write_makes_a_durable_file(database):
 
 
 def test_migrations_make_the_tables_of_the_code(database):
-    """The migrated database has exactly the tables, columns, types and nullability that the code names."""
+    """The migrated database has exactly the tables, columns, types, nullability and indexes of the code."""
     new_key(database)
     with database.read() as connection:
         inspector = sa.inspect(connection)
@@ -83,6 +83,8 @@ def test_migrations_make_the_tables_of_the_code(database):
             found = {c["name"]: (str(c["type"]), c["nullable"]) for c in inspector.get_columns(table.name)}
             wanted = {c.name: (str(c.type.compile(connection.dialect)), c.nullable) for c in table.columns}
             assert found == wanted, table.name
+            indexes = {i["name"]: i["column_names"] for i in inspector.get_indexes(table.name)}
+            assert indexes == {i.name: [c.name for c in i.columns] for i in table.indexes}, table.name
 
 
 def test_keys_are_kept_as_digests(database):
@@ -422,10 +424,11 @@ def test_two_versions_write_side_by_side(database, act):
     assert len(everything(database)) == 2  # reading goes on
 
 
-def test_the_version_before_writes_into_the_tables_of_this_one(database, act, monkeypatch):
-    """Every migration only adds: a server at 0001 stores into tables at 0002 what it knows of."""
+@pytest.mark.parametrize("older", range(1, SCHEMA))
+def test_the_version_before_writes_into_the_tables_of_this_one(database, act, monkeypatch, older):
+    """Every migration only adds: a server at 0001 or 0002 stores into newer tables what it knows of."""
     new_key(database)
-    monkeypatch.setattr(schema, "SCHEMA", 1)
+    monkeypatch.setattr(schema, "SCHEMA", older)
     assert look(database).condition is Condition.OK
     columns = (
         "id, status, version, created_at, updated_at, key_id, model, gpu, published_model, published_gpu"

@@ -8,7 +8,7 @@ from service.core.hardware import Gpu, Platform
 from service.core.request import PARAMETERS, Request
 from service.core.resolve import platforms, resolve
 from service.core.scenario import DEGREES, Scenario
-from service.core.size import judge
+from service.core.size import at_least_nothing, judge
 from service.core.sizing import Limits, Note, Sizing, Verdict
 from service.core.units import ceil_div
 from service.errors import InvalidParameters
@@ -57,7 +57,7 @@ def on_hardware(scenario: Scenario, gpu: Gpu, gpu_count: int) -> Elsewhere:
 
 def sized_without_limits(scenario: Scenario) -> Sizing:
     """The sizing of a scenario, its limits left out: each takes a search."""
-    plan = ENGINES[scenario.engine].plan(scenario, limits=False)
+    plan = at_least_nothing(ENGINES[scenario.engine].plan(scenario, limits=False))
     verdict, reasons = judge(scenario, plan)
     usable, total = plan.usable_bytes, plan.fullest.total
     return Sizing(

@@ -104,6 +104,13 @@ class Reads(Protocol):
         ...
 
 
+def short_of_pool(pool_bytes: int, missing: int) -> Note:
+    """Why a KV cache fixed by hand does not do; missing: bytes that it lacks itself, 0 for the request's."""
+    if missing:
+        return Note("pool_exceeds_memory", {"pool_bytes": pool_bytes, "missing": missing})
+    return Note("request_exceeds_pool", {"pool_bytes": pool_bytes})
+
+
 def weight_notes(table: WeightTable) -> tuple[Note, ...]:
     """What to say of weights that no recipe and no published size backs."""
     if table.estimated:

@@ -17,8 +17,16 @@ from service.core.derivation.steps import Trace
 from service.core.engines import llama_cpp
 from service.core.engines.base import EngineDefaults
 from service.core.engines.llama_cpp.explain import explain
-from service.core.engines.llama_cpp.plan import plan_within, weights
-from service.core.engines.ollama_batch import automatic_batch, batch_of, effective_context
+from service.core.engines.llama_cpp.limits import Reach, reach
+from service.core.engines.llama_cpp.plan import arrange, plan_with, pools, weights
+from service.core.engines.ollama_batch import (
+    BATCHES,
+    asks_batch,
+    automatic_batch,
+    batch_of,
+    effective_context,
+    expected,
+)
 from service.core.engines.ollama_sheet import batched_sheet
 from service.core.engines.platforms import allowance, context_bytes
 from service.core.engines.sheets import Case, Places, Sheet
@@ -98,7 +106,14 @@ class Ollama:
         allowed = allowance(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
         table = weights(scenario)
         batch = _batch(scenario, table, allowed.bytes)
-        planned = plan_within(replace(scenario, max_batched_tokens=batch), table, allowed, limits=limits)
+        own = limits and not asks_batch(scenario)
+        asked = replace(scenario, max_batched_tokens=batch)
+        planned = plan_with(asked, table, allowed, limits=limits and not own)
+        if own and allowed.bytes is not None:
+            most = _reach(scenario, table, allowed.bytes)
+            planned = replace(
+                planned, max_context_tokens=most.context_tokens, max_concurrent_sequences=most.sequences
+            )
         single = _serves_one(scenario.model.architecture)
         if single and planned.max_concurrent_sequences:
             planned = replace(planned, max_concurrent_sequences=1)
@@ -129,7 +144,24 @@ def default_context(total_bytes: int) -> int:
 
 def _batch(scenario: Scenario, table: WeightTable, usable: int | None) -> int:
     """What the caller asked for, else Ollama's choice."""
-    return batch_of(scenario, scenario.context_tokens, table.total_bytes, usable or 0)
+    return batch_of(scenario, table.total_bytes, usable or 0)
+
+
+def _reach(scenario: Scenario, table: WeightTable, usable: int) -> Reach:
+    """What fits with the batch that Ollama takes there: another context may mean another batch."""
+    context, sequences = scenario.context_tokens, scenario.concurrent_sequences
+    load = arrange(scenario, table).load
+    fitting = {
+        tokens: reach(
+            load, usable, pools(replace(scenario, max_batched_tokens=tokens), load), context, sequences
+        )
+        for tokens in BATCHES
+    }
+    known = expected(scenario, table.total_bytes, usable)
+    longest = known.longest_context({tokens: found.context_tokens for tokens, found in fitting.items()})
+    tried = range(max(found.sequences for found in fitting.values()), 0, -1)
+    most = (n for n in tried if n <= fitting[replace(known, sequences=n).batch(context)].sequences)
+    return Reach(longest, next(most, 0))
 
 
 def _notes(scenario: Scenario, batch: int) -> tuple[Note, ...]:

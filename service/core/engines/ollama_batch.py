@@ -3,10 +3,13 @@
 Source: Ollama fb3076099 of 2026-08-21, server/sched.go (generationBatchFits, effectiveModelContext).
 """
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
 from service.core.architecture.caches import KeyValueCache
 from service.core.architecture.model import Architecture
-from service.core.arrays import chosen, smaller
-from service.core.engines.llama_cpp.pool import DEFAULT_MICRO_BATCH
+from service.core.arrays import chosen, larger, smaller
+from service.core.engines.llama_cpp.pool import CELL_MULTIPLE, DEFAULT_MICRO_BATCH
 from service.core.identity import ByIdentity
 from service.core.scenario import Scenario
 from service.core.units import GIB, MIB
@@ -15,6 +18,8 @@ from service.core.units import GIB, MIB
 # need for it, and what the batch is taken to cost; largest first.
 _BATCHES = ((2048, 32_769, 60, 2 * GIB), (1024, 4097, 75, 768 * MIB))
 _FULL_PERCENT = 80
+_CACHED = 4  # bytes of a value of the keys and one of the values in 16 bit
+BATCHES = (DEFAULT_MICRO_BATCH, *(tokens for tokens, *_ in _BATCHES))
 
 
 def automatic_batch(context_total: int, predicted: int = 0, free: int = 0) -> int:
@@ -38,7 +43,7 @@ def predicted_bytes(architecture: Architecture, file_bytes: int, context_total: 
     Every layer counts as growing, with the fewest KV heads of any and the hidden size over the attention
     heads, so it is wrong for latents, windows and states (llm PredictServerVRAM).
     """
-    return file_bytes + 2 * 2 * _values(architecture) * context_total
+    return file_bytes + _CACHED * _values(architecture) * context_total
 
 
 def _count(architecture: Architecture) -> int:
@@ -57,14 +62,65 @@ def effective_context(architecture: Architecture, context_tokens: int, sequences
     return smaller(context_tokens, architecture.max_context_tokens) * sequences
 
 
-def batch_of(scenario: Scenario, context_tokens: int, file_bytes: int, usable: int) -> int:
-    """What the caller asked for, else Ollama's choice; usable: bytes of each GPU, 0 where not known.
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What Ollama reckons with before it loads; numbers, or arrays over formats or accelerators.
 
-    Context, bytes of the file and of the GPU may be arrays.
+    file_bytes: of the GGUF file. free: bytes of all GPUs, 0 where not known. values: of one token's keys in
+    all layers, by its own count. longest: tokens that the model was made for. sequences: served at once.
     """
-    if "max_batched_tokens" not in scenario.defaulted:
-        return scenario.max_batched_tokens
+
+    file_bytes: int
+    free: int
+    values: int
+    longest: int
+    sequences: int
+
+    def batch(self, context_tokens: int) -> int:
+        """Tokens of the batch that it takes at a context."""
+        total = smaller(context_tokens, self.longest) * self.sequences
+        return automatic_batch(total, self.file_bytes + _CACHED * self.values * total, self.free)
+
+    def longest_context(self, fitting: Mapping[int, int]) -> int:
+        """The largest context that fits with the batch taken there, 0 if none does.
+
+        fitting: by batch, the largest context that fits with it. A batch is taken on few stretches of
+        contexts: the largest context of each is where the stretch or the memory ends.
+        """
+        found = 0
+        for end in (*self._ends(), self.longest):
+            for tokens, fits in fitting.items():
+                tried = smaller(end, fits)
+                found = larger(found, chosen(self.batch(tried) == tokens, tried, 0))
+        return found
+
+    def _ends(self) -> Iterator[int]:
+        """Contexts in whole cells beyond which another batch may be taken."""
+        for _, wanted_from, percent, cost in _BATCHES:
+            room = smaller(self.free * percent // 100, self.free * _FULL_PERCENT // 100 - cost)
+            for total in (wanted_from - 1, (room - self.file_bytes) // (_CACHED * self.values)):
+                yield larger(0, total // self.sequences // CELL_MULTIPLE * CELL_MULTIPLE)
+
+
+def expected(scenario: Scenario, file_bytes: int, usable: int) -> Expected:
+    """For a scenario; usable: bytes of each GPU, 0 where not known."""
     architecture = scenario.model.architecture
-    context = effective_context(architecture, context_tokens, scenario.concurrent_sequences)
-    predicted = predicted_bytes(architecture, file_bytes, context)
-    return automatic_batch(context, predicted, usable * scenario.gpu_count)
+    return Expected(
+        file_bytes,
+        usable * scenario.gpu_count,
+        _values(architecture),
+        architecture.max_context_tokens,
+        scenario.concurrent_sequences,
+    )
+
+
+def asks_batch(scenario: Scenario) -> bool:
+    """Whether the caller said how many tokens a batch has."""
+    return "max_batched_tokens" not in scenario.defaulted
+
+
+def batch_of(scenario: Scenario, file_bytes: int, usable: int) -> int:
+    """What the caller asked for, else Ollama's choice; usable: bytes of each GPU, 0 where not known."""
+    if asks_batch(scenario):
+        return scenario.max_batched_tokens
+    return expected(scenario, file_bytes, usable).batch(scenario.context_tokens)

@@ -1,7 +1,7 @@
 """What a matrix asks of an engine: the figures of many formats, contexts and accelerators at once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
@@ -50,7 +50,8 @@ class Sheet:
     Over rows and contexts, each axis of that length or of one: terms, bytes over all GPUs by the names of
     `Memory`; fullest, bytes on the fullest one; host, in system RAM; short, memory is missing beside a total
     above `usable`; refused, flags that the engine does not take for the model.
-    Over places and contexts, likewise: usable and longest, NOTHING where there is none.
+    Over places and contexts, likewise: usable and longest, NOTHING where there is none; crowded, a pool fixed
+    by hand has no room itself.
     """
 
     terms: Mapping[str, NDArray[Any]]
@@ -60,6 +61,7 @@ class Sheet:
     refused: Flags
     usable: Whole
     longest: Whole
+    crowded: Flags = field(default_factory=lambda: np.zeros((1, 1), np.bool_))
 
 
 @runtime_checkable

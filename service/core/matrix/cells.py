@@ -143,7 +143,7 @@ class Cells:
         tight = is_tight(as_number(total), as_number(usable))
         found = np.where(tight, _TIGHT, _FITS).astype(np.int8)
         found[total > usable] = CODES[Verdict.DOES_NOT_FIT]
-        _mark(found, self._placed(self._short()), Verdict.DOES_NOT_FIT)
+        _mark(found, self._placed(self._short()) | sheet.crowded, Verdict.DOES_NOT_FIT)
         _mark(found, usable == NOTHING, Verdict.UNKNOWN)
         if not self._batch.engine.modelled:
             found[:] = CODES[Verdict.UNKNOWN]

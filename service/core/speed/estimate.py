@@ -1,5 +1,7 @@
 """Sizing -> Speed: estimates with the interval of their class, or the reasons why there are none."""
 
+from typing import NamedTuple
+
 from service.core.evidence import Evidence
 from service.core.hardware import GpuKind
 from service.core.notes import Note
@@ -31,9 +33,10 @@ def estimate(sizing: Sizing, constants: SpeedConstants) -> Speed | Withheld:
     scenario = sizing.scenario
     made = run_of(scenario)
     taken = step(made, constants)
-    basis = _basis(made, constants, "decode")
-    decode = spread(1 / taken.seconds, decode_interval(made, constants))
-    prompt, first, prompt_notes = _prompt(scenario, made, constants, taken.seconds)
+    own = _class_of(made, constants, "decode")
+    basis, decode = own.basis(), spread(1 / taken.seconds, own.interval)
+    of_prompts = _class_of(made, constants, _of_prompts(made))
+    prompt, first, prompt_notes = _prompt(scenario, made, constants, taken.seconds, of_prompts.interval)
     return Speed(
         decode=decode,
         decode_aggregate=decode.times(scenario.concurrent_sequences),
@@ -41,7 +44,7 @@ def estimate(sizing: Sizing, constants: SpeedConstants) -> Speed | Withheld:
         time_to_first_token_ms=first,
         bound=taken.bound,
         decode_basis=basis,
-        prefill_basis=_basis(made, constants, "prefill") if prompt else None,
+        prefill_basis=of_prompts.basis() if prompt else None,
         notes=(*_notes(scenario, basis), *prompt_notes),
     )
 
@@ -74,7 +77,7 @@ def run_of(scenario: Scenario) -> Run:
 
 def is_indicative(scenario: Scenario, constants: SpeedConstants) -> bool:
     """Whether no benchmark is of the class of a scenario's decode speed; formats make no difference."""
-    return _is_indicative(run_of(scenario), constants, "decode")
+    return _class_of(run_of(scenario), constants, "decode").indicative
 
 
 def _withheld(sizing: Sizing) -> tuple[Note, ...]:
@@ -91,7 +94,7 @@ def _withheld(sizing: Sizing) -> tuple[Note, ...]:
 
 
 def _prompt(
-    scenario: Scenario, made: Run, constants: SpeedConstants, step_seconds: float
+    scenario: Scenario, made: Run, constants: SpeedConstants, step_seconds: float, found: Interval
 ) -> tuple[Estimate | None, Estimate | None, tuple[Note, ...]]:
     """Prompt tokens/s and the time to first token, or why not."""
     if scenario.cpu_offload_percent:
@@ -103,7 +106,6 @@ def _prompt(
         return None, None, (Note("compute_rate_unknown", {"gpu": scenario.gpu.name}),)
     first = first_token_seconds(made, constants, seconds, step_seconds)
     prefill = scenario.prompt_tokens / (seconds if made.layer_split else first)
-    found = prompt_interval(made, constants)
     if made.layer_split:
         rate = spread(prefill, found)
         waited = first * 1000
@@ -118,25 +120,48 @@ def spread(value: float, interval: Interval) -> Estimate:
     return Estimate(value * interval.low, value, value * interval.high)
 
 
-def _class(made: Run, quantity: str) -> str:
-    return interval_class(made.runtime, batched=quantity == "decode" and made.sequences > 1)
-
-
 def decode_interval(made: Run, constants: SpeedConstants) -> Interval:
     """The interval of decode speeds like this run's."""
-    return _interval(made, constants, "decode")
+    return _class_of(made, constants, "decode").interval
 
 
 def prompt_interval(made: Run, constants: SpeedConstants) -> Interval:
     """The interval of prompts: of their rate for llama.cpp and MLX, else of the time to the first token."""
-    return _interval(made, constants, "prefill" if made.layer_split else "first_token")
+    return _class_of(made, constants, _of_prompts(made)).interval
 
 
-def _is_indicative(made: Run, constants: SpeedConstants, quantity: str) -> bool:
-    """No benchmark of the class: another accelerator, system RAM, a load or layout beyond those measured."""
-    measured = f"{quantity} {_class(made, quantity)}" in constants.intervals
-    known = measured and constants.is_calibrated(made.runtime, made.generation)
-    return not known or bool(made.host_share) or (not made.layer_split and _beyond_benchmarks(made))
+def _of_prompts(made: Run) -> str:
+    return "prefill" if made.layer_split else "first_token"
+
+
+class _Class(NamedTuple):
+    """The class of a run's speed. indicative: no benchmark is of it.
+
+    That is another accelerator, system RAM, or a load or layout beyond those measured.
+    """
+
+    name: str
+    indicative: bool
+    interval: Interval
+
+    def basis(self) -> Basis:
+        """What an estimate of the class rests on."""
+        evidence = Evidence.ESTIMATE if self.indicative else Evidence.CALIBRATED
+        return Basis(self.name, self.interval.rows, evidence, indicative=self.indicative)
+
+
+def _class_of(made: Run, constants: SpeedConstants, quantity: str) -> _Class:
+    """The class with its interval, at least that of users' reports where it was never measured."""
+    name = interval_class(made.runtime, batched=quantity == "decode" and made.sequences > 1)
+    own, users = constants.intervals.get(f"{quantity} {name}"), constants.intervals[USER_REPORTED]
+    known = own is not None and constants.is_calibrated(made.runtime, made.generation)
+    indicative = not known or bool(made.host_share) or (not made.layer_split and _beyond_benchmarks(made))
+    if own is None:
+        return _Class(name, True, users)
+    if not indicative:
+        return _Class(name, False, own)
+    widest = Interval(min(own.low, users.low), max(own.high, users.high), users.rows)
+    return _Class(name, True, widest)
 
 
 def _beyond_benchmarks(made: Run) -> bool:
@@ -144,29 +169,6 @@ def _beyond_benchmarks(made: Run) -> bool:
     layout = made.layout
     spread = layout.pipeline > 1 or layout.tensor > _MOST_RANKS or (layout.data > 1 and made.work.experts > 0)
     return spread or not 1 < made.sequences <= _MOST_STREAMS
-
-
-def _interval(made: Run, constants: SpeedConstants, quantity: str) -> Interval:
-    """The interval of the class, at least that of users' reports where the class was never measured."""
-    own = constants.intervals.get(f"{quantity} {_class(made, quantity)}")
-    users = constants.intervals[USER_REPORTED]
-    if own is None:
-        return users
-    if not _is_indicative(made, constants, quantity):
-        return own
-    return Interval(min(own.low, users.low), max(own.high, users.high), users.rows)
-
-
-def _basis(made: Run, constants: SpeedConstants, quantity: str) -> Basis:
-    if quantity == "prefill" and not made.layer_split:
-        quantity = "first_token"
-    indicative = _is_indicative(made, constants, quantity)
-    return Basis(
-        name=_class(made, quantity),
-        rows=_interval(made, constants, quantity).rows,
-        evidence=Evidence.ESTIMATE if indicative else Evidence.CALIBRATED,
-        indicative=indicative,
-    )
 
 
 def _notes(scenario: Scenario, basis: Basis) -> tuple[Note, ...]:

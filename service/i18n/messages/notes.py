@@ -24,6 +24,10 @@ REASON_CODES: Mapping[str, str] = {
         "The KV cache was fixed at %(pool_bytes)s per GPU, "
         "which cannot hold the requested context and sequences."
     ),
+    "pool_exceeds_memory": mark(
+        "The KV cache was fixed at %(pool_bytes)s per GPU, "
+        "for which %(missing)s is missing beside the weights and buffers."
+    ),
     "little_headroom": mark("More than %(percent)s of the usable GPU memory is needed."),
     "host_memory_short": mark(
         "The host needs %(needed)s of system RAM, but only %(available)s is available."
@@ -64,7 +68,7 @@ WARNING_CODES: Mapping[str, str] = {
         "On %(gpu)s, %(engine)s runs only as a fork, plug-in or vendor build beside its own releases, "
         "or nobody has verified that it does; memory and speed may differ there."
     ),
-    "engine_version_needed": mark("%(engine)s supports this model from version %(since)s."),
+    "engine_version_needed": mark("%(engine)s supports this model from %(since)s on."),
     "engine_not_modelled": mark(
         "The memory planning of %(engine)s is not modelled yet; the figures are those of a related engine "
         "and only indicative."

@@ -31,6 +31,13 @@ REFUSALS: Mapping[str, tuple[str, str]] = {
         mark("Status cannot change like this"),
         mark("The measurement has the status “%(status)s”; from there it can only become %(allowed)s."),
     ),
+    "too-many-pending": (
+        mark("Too many measurements wait for review"),
+        mark(
+            "Measurements of this API key that may wait for review: at most %(limit)s. Waiting now: "
+            "%(pending)s; in this request: %(submitted)s. Nothing was stored; every review makes room."
+        ),
+    ),
     "version-outdated": (
         mark("Changed in the meantime"),
         mark(

@@ -61,10 +61,11 @@ DIAGNOSIS_CODES: Mapping[str, str] = {
         "with the context, and no KV cache type shrinks it."
     ),
     "room_left": mark(
-        "%(headroom_bytes)s per GPU stay free; the weights take %(weights_percent)s of the usable memory, "
+        "%(headroom_bytes)s per GPU stays free; the weights take %(weights_percent)s of the usable memory, "
         "everything else %(rest_percent)s."
     ),
     "single_changes": mark("Each of the following changes alone makes it fit."),
+    "one_single_change": mark("One change is enough to make it fit."),
     "no_single_change": mark(
         "None of these changes alone makes it fit: shorter context, fewer sequences, another format or KV "
         "cache type, more GPUs of this kind, another GPU."
@@ -81,14 +82,15 @@ DIAGNOSIS_CODES: Mapping[str, str] = {
 FAQ_CODES: Mapping[str, str] = {
     "ask_memory": mark("How much GPU memory does %(model)s need?"),
     "tell_memory": mark(
-        "In the format %(format)s with %(engine)s and %(sequences)s × %(context)s tokens of context, it "
-        "needs %(total_bytes)s over all GPUs: %(weights_bytes)s of weights, %(kv_bytes)s of KV cache, "
-        "%(state_bytes)s of recurrent state, and %(rest_bytes)s of buffers and overhead."
+        "In the format %(format)s with %(engine)s, a context of %(context)s tokens and "
+        "%(concurrent_sequences)s, it needs %(total_bytes)s over all GPUs: %(weights_bytes)s of weights, "
+        "%(kv_bytes)s of KV cache, %(state_bytes)s of recurrent state, and %(rest_bytes)s of buffers and "
+        "overhead."
     ),
     "tell_memory_without_state": mark(
-        "In the format %(format)s with %(engine)s and %(sequences)s × %(context)s tokens of context, it "
-        "needs %(total_bytes)s over all GPUs: %(weights_bytes)s of weights, %(kv_bytes)s of KV cache, and "
-        "%(rest_bytes)s of buffers and overhead."
+        "In the format %(format)s with %(engine)s, a context of %(context)s tokens and "
+        "%(concurrent_sequences)s, it needs %(total_bytes)s over all GPUs: %(weights_bytes)s of weights, "
+        "%(kv_bytes)s of KV cache, and %(rest_bytes)s of buffers and overhead."
     ),
     "ask_fit": mark("Does %(model)s fit on %(gpu_count)s × %(gpu)s?"),
     "tell_fits": mark(
@@ -100,10 +102,10 @@ FAQ_CODES: Mapping[str, str] = {
         "utilization of %(utilization)s."
     ),
     "tell_does_not_fit": mark(
-        "No. The fullest GPU would have to hold %(needed_bytes)s, but %(usable_bytes)s are usable."
+        "No. The fullest GPU would have to hold %(needed_bytes)s, but %(usable_bytes)s is usable."
     ),
     "tell_unsupported": mark("No, this configuration is not supported."),
-    "tell_unknown": mark("That cannot be said, because a fact is missing."),
+    "tell_unknown": mark("That cannot be said."),
     "ask_gpu_count": mark("How many %(gpu)s does it take?"),
     "tell_gpu_count": mark(
         "At least %(count)s in the layout that the service chooses by default; each GPU has to hold its "

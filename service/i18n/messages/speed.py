@@ -11,7 +11,7 @@ BOUNDS: Mapping[str, str] = {
     "host": mark("launches, scheduling and system RAM"),
 }
 SPEED_CODES: Mapping[str, str] = {
-    "speed_needs_fit": mark("A configuration that is not known to run has no speed."),
+    "speed_needs_fit": mark("A speed is given only where the configuration is known to run."),
     "host_bandwidth_unknown": mark(
         "Weights in system RAM are read at its bandwidth, which is not known, so no speed is given."
     ),
@@ -21,7 +21,7 @@ SPEED_CODES: Mapping[str, str] = {
     ),
     "compute_rate_unknown": mark("The compute rate of %(gpu)s is not known."),
     "speed_indicative": mark(
-        "No benchmark of %(engine)s on this class of hardware (%(gpu)s) or with this load is known; "
+        "No benchmark of %(engine)s on hardware like %(gpu)s, or with this load, is known; "
         "the speed is indicative and its interval wide."
     ),
     "speculation_not_in_speed": mark(

@@ -162,6 +162,7 @@ STEP_TITLES: Mapping[str, str] = {
     "request_table": mark("Request table"),
     "beside_slots": mark("Request table, and what state slots keep beside the pools"),
     "stranded": mark("Pool memory that the fixed proportion leaves unused"),
+    "uneven_stages": mark("Pool memory that pipeline stages of unequal size leave unused"),
     "memory_mib": mark("GPU memory in MiB"),
     "ranks_of_server": mark("GPUs of the server"),
     "graphs_mib": mark("CUDA graphs in MiB"),

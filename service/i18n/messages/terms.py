@@ -93,6 +93,7 @@ PARAMETERS: Mapping[str, str] = {
     "electricity_usd_per_kwh": mark("Electricity price"),
     "hardware_budget_usd": mark("Hardware budget"),
 }
+SEQUENCES = mark_plural("%(n)s sequence", "%(n)s sequences")
 # A value with its unit: a pair where the unit's grammar follows the number, else one text.
 UNITS: Mapping[str, str | tuple[str, str]] = {
     "tokens": mark_plural("%(n)s token", "%(n)s tokens"),
@@ -101,7 +102,7 @@ UNITS: Mapping[str, str | tuple[str, str]] = {
     "heads": mark_plural("%(n)s head", "%(n)s heads"),
     "blocks": mark_plural("%(n)s block", "%(n)s blocks"),
     "gpus": mark_plural("%(n)s GPU", "%(n)s GPUs"),
-    "sequences": mark_plural("%(n)s sequence", "%(n)s sequences"),
+    "sequences": SEQUENCES,
     "ways": mark("%(n)s-way"),
     "gib": mark("%(n)s GiB"),
     "bytes": mark_plural("%(n)s byte", "%(n)s bytes"),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from service.core.evidence import Evidence
 from service.core.hardware import Gpu
 from service.core.notes import Note
 from service.core.provenance import ProvidedBy
@@ -17,6 +18,10 @@ from service.render import amounts
 _MEMORY = mark(
     "%(gpu)s by %(vendor)s (%(kind)s) has %(memory)s of memory, as its driver reports it, and reads it at "
     "%(bandwidth)s GB/s."
+)
+_MEMORY_ESTIMATED = mark(
+    "%(gpu)s by %(vendor)s (%(kind)s) has about %(memory)s of memory, which no published reading of its "
+    "driver confirms, and reads it at %(bandwidth)s GB/s."
 )
 _MEMORY_UNKNOWN = mark("How much memory %(gpu)s has, or how fast it is, is not known.")
 _GIVEN = mark("%(gpu)s is an accelerator that the caller described.")
@@ -69,7 +74,8 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
             "memory": voice.gib(data["memory"]["bytes"]),
             "bandwidth": voice.plain(facts["memory_bandwidth_gbs"]),
         }
-        said.append(voice.text(_MEMORY, gpu=name, **values))
+        estimated = data["memory_evidence"] == Evidence.ESTIMATE
+        said.append(voice.text(_MEMORY_ESTIMATED if estimated else _MEMORY, gpu=name, **values))
     if data["provided_by"] == ProvidedBy.OPERATOR:
         said.append(note_text(voice, Note("gpu_by_operator", {"gpu": name})))
     if not data["exists"]:

@@ -27,33 +27,29 @@ _NONE = mark(
     "on a single machine."
 )
 _BEST = mark(
-    "The cheapest current price is %(hourly)s per hour at %(provider)s (%(hardware)s), seen on %(seen)s: "
+    "The cheapest current price is %(hourly)s per hour at %(provider)s for %(hardware)s, seen on %(seen)s: "
     "%(monthly)s a month at %(hours)s, %(constant)s around the clock."
 )
 _NO_CURRENT = mark(
     "All of these prices are old, undated, from a source that is not dependable, or tied to conditions."
 )
 _BREAK_EVEN = mark(
-    "Buying %(hardware)s for %(price)s pays off after %(months)s months compared with renting the same GPUs "
-    "(%(hourly)s per hour at %(provider)s), around the clock after %(constant)s months; "
+    "Buying %(hardware)s for %(price)s pays off after %(months)s months compared with renting the same "
+    "hardware (%(hourly)s per hour at %(provider)s), around the clock after %(constant)s months; "
     "the rest of the machine is not included."
 )
 _NEVER = mark(
-    "Buying %(hardware)s never pays off compared with renting the same GPUs "
+    "Buying %(hardware)s never pays off compared with renting the same hardware "
     "at %(hours)s, because the electricity alone costs as much."
 )
-_NO_RENT = mark(
-    "No rental offer is known for %(hardware)s, so renting and buying the same GPUs cannot be compared."
-)
-_NO_POWER = mark(
-    "The power limit of %(hardware)s is not known, so renting and buying the same GPUs cannot be compared."
-)
+_NO_RENT = mark("No rental offer is known for %(hardware)s, so renting and buying cannot be compared.")
+_NO_POWER = mark("The power limit of %(hardware)s is not known, so renting and buying cannot be compared.")
 _NO_PRICE = mark("No purchase price is known for %(hardware)s; state a hardware budget to compare.")
 _DOES_NOT_RUN = mark(
     "No number of the chosen GPUs is known to run the scenario, so there is nothing to buy or power."
 )
 _POWER = mark(
-    "At full load, %(hardware)s with host and cooling draw an estimated %(watts)s W; "
+    "At full load, the estimated draw of %(hardware)s with host and cooling is %(watts)s W; "
     "at %(tariff)s per kWh and %(hours)s that is %(monthly)s a month."
 )
 

@@ -12,6 +12,7 @@ from service.render.what_if import Outcome, at_context
 _STEPS = tuple(2**power for power in (12, 13, 14, 15, 16, 17, 18, 20))  # 4K ... 256K, 1M
 NATIVE = mark("The model is made for contexts of up to %(native)s tokens.")
 _LARGEST = mark("The largest context that fits here is %(largest)s tokens.")
+_ALL = mark("All of it fits here.")
 _NONE_FITS = mark("No context fits here.")
 CONSTANT = mark("The weights are the same at every context; the KV cache grows with its length.")
 
@@ -43,7 +44,10 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
     said = [voice.text(CONSTANT), voice.text(NATIVE, native=voice.integer(data["native_context_tokens"]))]
     if data["verdict"] in (Verdict.UNSUPPORTED, Verdict.UNKNOWN):
         return said
-    if largest := data["max_context_tokens"]:
+    largest = data["max_context_tokens"]
+    if largest == data["native_context_tokens"]:
+        said.append(voice.text(_ALL))
+    elif largest:
         said.append(voice.text(_LARGEST, largest=voice.integer(largest)))
     else:
         said.append(voice.text(_NONE_FITS))

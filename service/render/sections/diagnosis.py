@@ -55,7 +55,7 @@ def _findings(sizing: Sizing, changes: list[dict[str, Any]]) -> tuple[Note, ...]
     if not changes:
         return (*found, Note("no_single_change"))
     named = (Note(**change["says"]) for change in changes)
-    return (*found, Note("single_changes"), *named)
+    return (*found, Note("one_single_change" if len(changes) == 1 else "single_changes"), *named)
 
 
 def _entry(change: Change, sizing: Sizing) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def _memory(sizing: Sizing) -> Item:
         "format": scenario.quantization,
         "engine": scenario.engine,
         "context": scenario.context_tokens,
-        "sequences": scenario.concurrent_sequences,
+        "concurrent_sequences": scenario.concurrent_sequences,
         "total_bytes": total.total,
         "weights_bytes": total.weights,
         "kv_bytes": total.kv_cache,

@@ -1,6 +1,6 @@
 """What full, LoRA and QLoRA fine-tuning need on the scenario's GPUs, and the smallest hardware for each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.catalog import Catalog
@@ -49,7 +49,8 @@ def data(sizing: Sizing, catalog: object) -> dict[str, Any]:
     return {
         "gpu": {"id": scenario.gpu.id, "name": scenario.gpu.name},
         "training": finetuning.parameters(found),
-        "methods": finetuning.results(found),
+        "methods": (methods := finetuning.results(found)),
+        "notes": _notes(methods),
         "largest_gpu_count": MAX_GPU_COUNT,
     }
 
@@ -71,6 +72,21 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
     for method in data["methods"]:
         said += _method(data, method, voice)
     return said
+
+
+def _notes(methods: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each note once, with the methods that it holds for; none where it holds for all."""
+    of: dict[str, list[str]] = {}
+    found: dict[str, Mapping[str, Any]] = {}
+    for method in methods:
+        for note in method["notes"]:
+            key = repr(note)
+            found[key] = note
+            of.setdefault(key, []).append(method["method"])
+    return [
+        {"note": found[key], "methods": [] if len(names) == len(methods) else names}
+        for key, names in of.items()
+    ]
 
 
 def _division(training: Mapping[str, Any], voice: Voice) -> str:

@@ -8,7 +8,7 @@ from service.core.catalogued import Model
 from service.core.engines import ENGINES
 from service.core.planning.reach import Reach
 from service.core.scenario import Scenario
-from service.core.sizing import Sizing
+from service.core.sizing import Sizing, Verdict
 from service.core.weights.formats import FORMATS, Family
 from service.i18n.marking import mark, mark_plural
 from service.i18n.messages.terms import ENGINES as NAMES
@@ -28,11 +28,16 @@ _SAME = mark(
     "Each model is sized with %(engine)s at a context of %(context)s tokens, in the best of these formats "
     "that fits: %(formats)s."
 )
+_SAME_IN_ONE = mark(
+    "Each model is sized with %(engine)s at a context of %(context)s tokens, in the format %(formats)s."
+)
 _FIT = mark_plural(
     "One of %(total)s other models fits; the largest models come first.",
     "%(n)s of %(total)s other models fit; the largest models come first.",
 )
 _NONE = mark("None of %(total)s other models fits.")
+_NONE_RUNS = mark("None of %(total)s other models runs like this.")
+_UNKNOWN = mark("Whether any of %(total)s other models fits is unknown.")
 _CAPPED = mark("The first %(shown)s rows are shown.")
 
 
@@ -68,16 +73,24 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
     total, fitting = voice.integer(data["total"]), data["fitting"]
     said = [
         voice.text(
-            _SAME,
+            _SAME if len(data["formats"]) > 1 else _SAME_IN_ONE,
             engine=NAMES.get(data["engine"], data["engine"]),
             context=voice.integer(data["context_tokens"]),
             formats=voice.list(data["formats"]),
         ),
-        voice.plural(*_FIT, fitting, total=total) if fitting else voice.text(_NONE, total=total),
+        voice.plural(*_FIT, fitting, total=total) if fitting else voice.text(_none(data), total=total),
     ]
     if data["shown"] < data["total"]:
         said.append(voice.text(_CAPPED, shown=voice.integer(data["shown"])))
     return said
+
+
+def _none(data: Mapping[str, Any]) -> str:
+    """What is said where no model fits: that depends on why."""
+    verdicts = {row["verdict"] for row in data["rows"]}
+    if verdicts == {Verdict.UNKNOWN}:
+        return _UNKNOWN
+    return _NONE_RUNS if verdicts == {Verdict.UNSUPPORTED} else _NONE
 
 
 def _supported(model: Model, engine: str) -> bool:

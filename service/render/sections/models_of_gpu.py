@@ -1,9 +1,10 @@
 """The models that one accelerator runs, each in its best format: the plan of `/v1/plan?gpu=…` as a table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from service.catalog import Catalog
+from service.core.catalogued import Model
 from service.core.hardware import Gpu
 from service.core.planning.plan import Plan, plan_models
 from service.core.planning.question import Facts, Question
@@ -29,10 +30,14 @@ _ORDER = mark(
 _FEW_BITS = mark("Formats with fewer than four bits change the answers most; they come last.")
 
 
-def plan_of(gpu: Gpu, catalog: Catalog, gpu_count: int = 1) -> Plan:
-    """The models that so many of an accelerator run, with the defaults of every other parameter."""
+def plan_of(gpu: Gpu, catalog: Catalog, gpu_count: int = 1, models: Iterable[Model] | None = None) -> Plan:
+    """The models that so many of an accelerator run, with the defaults of every other parameter.
+
+    models: which are asked about; all of the catalog where they are not named.
+    """
     facts = Facts(catalog.costs, speed_or_reasons_by(catalog))
-    return plan_models(gpu, catalog.models.values(), Question(gpu_count=gpu_count), facts)
+    asked = catalog.models.values() if models is None else models
+    return plan_models(gpu, asked, Question(gpu_count=gpu_count), facts)
 
 
 def data_of_gpu(gpu: Gpu, catalog: object) -> dict[str, Any]:

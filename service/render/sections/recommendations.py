@@ -25,10 +25,10 @@ _OF_THE_MACHINE = frozenset(
     | {"kv_cache_memory_bytes", "reserved_memory_bytes", "cpu_offload_percent", "hardware_budget_usd"}
 )
 _BASIS = mark_plural(
-    "Each line is sized for this model in %(format)s with %(engine)s, %(context)s tokens of context and "
-    "one sequence.",
-    "Each line is sized for this model in %(format)s with %(engine)s, %(context)s tokens of context and "
-    "%(n)s concurrent sequences.",
+    "Each line is sized for this model in the format %(format)s with %(engine)s, %(context)s tokens of "
+    "context and one sequence.",
+    "Each line is sized for this model in the format %(format)s with %(engine)s, %(context)s tokens of "
+    "context and %(n)s concurrent sequences.",
 )
 _NONE = mark("No single machine of the catalog runs this configuration.")
 _NO_SINGLE = mark("No single GPU with memory of its own holds it.")

@@ -110,7 +110,7 @@ def _verdict(data: Mapping[str, Any], voice: Voice) -> list[str]:
         "gpu": data["gpu"]["name"],
         "needed": voice.gib(data["per_gpu"]["total"]["bytes"]),
         "usable": voice.gib(fit["usable"]["bytes"]),
-        "utilization": voice.percent(fit["utilization"], 1),
+        "utilization": voice.percent(fit["utilization_percent"] / 100, 1),
         "headroom": voice.gib(fit["headroom"]["bytes"]),
     }
     sentence = voice.plural(*_VERDICTS[verdict], data["gpu_count"], **values)

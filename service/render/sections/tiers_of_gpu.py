@@ -6,6 +6,8 @@ from typing import Any
 from service.catalog import Catalog
 from service.core.hardware import Gpu
 from service.core.planning.formats import USUAL_BITS
+from service.core.planning.question import Facts, Question
+from service.core.planning.search import search
 from service.core.resolve import DEFAULT_CONTEXT_TOKENS
 from service.i18n.marking import mark, mark_plural
 from service.i18n.voice import Voice
@@ -20,7 +22,10 @@ _SHARES = mark(
     "Each GPU holds its own share of the model; what is free on one does not help another, so the memory of "
     "several is no single pool."
 )
-_SINGLE = mark("A machine holds one of them.")
+_SINGLE = mark(
+    "How many of the %(total)s models of the catalog run on one %(gpu)s at a context of %(context)s tokens, "
+    "and the largest of them in a format of at least four bits; a machine holds no second one."
+)
 _MORE = mark_plural("Two of them run one more model than one.", "Two of them run %(n)s more models than one.")
 
 
@@ -40,25 +45,32 @@ def data_of_gpu(gpu: Gpu, catalog: object) -> dict[str, Any]:
 def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
     """What the rows compare, and what a second one adds."""
     values = {"total": voice.integer(data["total"]), "context": voice.integer(data["context_tokens"])}
-    said = [voice.text(_BASIS, gpu=data["gpu"]["name"], **values)]
-    rows = data["rows"]
+    values["gpu"], rows = data["gpu"]["name"], data["rows"]
     if len(rows) == 1:
-        return [*said, voice.text(_SINGLE)]
+        return [voice.text(_SINGLE, **values)]
+    said = [voice.text(_BASIS, **values)]
     if more := data["rows"][1]["fitting"] - rows[0]["fitting"]:
         said.append(voice.plural(*_MORE, more))
     return [*said, voice.text(_SHARES)]
 
 
 def _row(gpu: Gpu, count: int, catalog: Catalog) -> dict[str, Any]:
-    found = [place.option for place in plan_of(gpu, catalog, count).places]
-    usual = [option for option in found if option.bits >= USUAL_BITS]
-    size = {id(option): option.sizing.scenario.model.parameters_total for option in usual}
-    largest = max(usual, key=lambda option: size[id(option)], default=None)
+    asked, unspoken = Question(gpu_count=count), Facts(catalog.costs, lambda _: None)
+    found = {
+        model.id: max(option.bits for option in options)
+        for model in catalog.models.values()
+        if (options := search(model, gpu, asked, unspoken, best_only=True)[0])
+    }
+    usual = [catalog.models[name] for name, bits in found.items() if bits >= USUAL_BITS]
+    most = max((model.parameters_total for model in usual), default=0)
+    largest = [model for model in usual if model.parameters_total == most]
+    # Of these alone speeds are asked for, by which a plan chooses among engines.
+    best = plan_of(gpu, catalog, count, largest).places[0].option if largest else None
     return {
         "gpu_count": count,
         "memory": amounts.maybe_amount(None if gpu.memory_bytes is None else gpu.memory_bytes * count),
         "fitting": len(found),
-        "largest": None if largest is None else _shown(plans.option(largest)),
+        "largest": None if best is None else _shown(plans.option(best)),
     }
 
 

@@ -81,6 +81,8 @@ class Load:
 
     def host_bytes(self, pool: Pool) -> int:
         """Cache and state of the layers that are on the host."""
+        if not self.host:
+            return 0
         costs = self._costs(pool)
         return sum(sum(costs[kind]) * count for kind, count in self.host)
 

@@ -1,7 +1,6 @@
 """llama.cpp's allocation for a scenario (llama-server, everything reserved at start)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -13,7 +12,7 @@ from service.core.engines.llama_cpp.kv_types import fits_blocks
 from service.core.engines.llama_cpp.layers import counted, kinds
 from service.core.engines.llama_cpp.limits import reach
 from service.core.engines.llama_cpp.load import Group, Load, group
-from service.core.engines.llama_cpp.pool import Pool, pool
+from service.core.engines.llama_cpp.pool import MAX_SEQUENCES, Pool, pool
 from service.core.engines.llama_cpp.shares import Shares, shares
 from service.core.engines.llama_cpp.split import Offload, devices, offload
 from service.core.engines.llama_cpp.state import state_bytes
@@ -38,19 +37,7 @@ class Arrangement(NamedTuple):
 def plan(scenario: Scenario, *, limits: bool = True) -> EnginePlan:
     """Weights, cache, state and buffers on every GPU, and what the host keeps."""
     allowed = allowance(scenario.gpu, scenario.platform, scenario.reserved_memory_bytes)
-    return plan_within(scenario, weights(scenario), allowed, limits=limits)
-
-
-def plan_within(
-    scenario: Scenario, table: WeightTable, allowed: Allowance, *, limits: bool = True
-) -> EnginePlan:
-    """The plan inside what the platform allows, which carries its evidence and its notes."""
-    planned = plan_with(scenario, table, allowed.bytes, limits=limits)
-    return replace(
-        planned,
-        evidence={**planned.evidence, "usable": allowed.sourced},
-        warnings=(*planned.warnings, *allowed.notes),
-    )
+    return plan_with(scenario, weights(scenario), allowed, limits=limits)
 
 
 def weights(scenario: Scenario) -> WeightTable:
@@ -73,10 +60,10 @@ def file_family(quantization: str) -> Family | None:
 
 
 def plan_with(
-    scenario: Scenario, table: WeightTable, usable: int | None, *, limits: bool = True
+    scenario: Scenario, table: WeightTable, allowed: Allowance, *, limits: bool = True
 ) -> EnginePlan:
-    """The plan for given weights and bytes that each GPU offers; what engines built on llama.cpp share."""
-    architecture = scenario.model.architecture
+    """The plan for given weights inside what each GPU allows; what engines built on llama.cpp share."""
+    architecture, usable = scenario.model.architecture, allowed.bytes
     context, sequences = scenario.context_tokens, scenario.concurrent_sequences
     placed, moved, load, make_pool = arrange(scenario, table)
     asked = make_pool(context, sequences)
@@ -91,9 +78,9 @@ def plan_with(
         kv_cache_capacity_tokens=asked.cells,
         max_context_tokens=None if limit is None else limit.context_tokens,
         max_concurrent_sequences=None if limit is None else limit.sequences,
-        evidence=_evidence(table, load),
+        evidence=_evidence(table, load, allowed),
         model_weights_bytes=table.total_bytes,
-        warnings=weight_notes(table),
+        warnings=(*weight_notes(table), *allowed.notes),
         refusals=refusals(scenario),
     )
 
@@ -147,7 +134,7 @@ def load_of(scenario: Scenario, layers: int, groups: tuple[Group, ...], moved: O
     )
 
 
-def _evidence(table: WeightTable, load: Load) -> Mapping[str, Sourced]:
+def _evidence(table: WeightTable, load: Load, allowed: Allowance) -> Mapping[str, Sourced]:
     """How well each term is known, and from where; by analogy for what llama.cpp does not know."""
     known = load.architecture.gguf_architecture is not None
     exact = Evidence.CONFIG if known else Evidence.ESTIMATE
@@ -156,7 +143,7 @@ def _evidence(table: WeightTable, load: Load) -> Mapping[str, Sourced]:
         "kv_cache": Sourced(exact, "llama.cpp src/llama-kv-cache.cpp"),
         "recurrent_state": Sourced(exact, "llama.cpp src/llama-memory-recurrent.cpp"),
         "compute_buffers": _compute_evidence(load),
-        "usable": Sourced(Evidence.ESTIMATE, "a limit that the caller set"),
+        "usable": allowed.sourced,
         "runtime_overhead": Sourced(
             Evidence.ESTIMATE, "memory breakdown of llama.cpp PR 15860, reserve of Ollama"
         ),
@@ -172,8 +159,12 @@ def _compute_evidence(load: Load) -> Sourced:
 
 
 def refusals(scenario: Scenario) -> tuple[Note, ...]:
-    """Cache types that llama.cpp would refuse for this model."""
+    """Cache types that llama.cpp would refuse for this model, and more sequences than it has slots for."""
     notes = []
+    if scenario.concurrent_sequences > MAX_SEQUENCES:
+        # llama-context.cpp: "n_seq_max must be <= 256".
+        values = {"engine": scenario.engine, "limit": MAX_SEQUENCES}
+        notes.append(Note("sequences_exceed_running_requests", values))
     caches = [layer.cache for layer, _ in counted(scenario.model.architecture) if layer.cache is not None]
     latent = any(not isinstance(cache, KeyValueCache) for cache in caches)
     if latent and scenario.kv_cache_dtype != scenario.kv_cache_dtype_v:

@@ -12,7 +12,6 @@ Source: SGLang 0.5.23 srt/mem_cache/kv_cache_configurator.py _profile_available_
 _resolve_memory_pool_config.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +19,7 @@ from service.core.engines.sglang.flags import Flags
 from service.core.engines.sglang.requests import request_table_bytes, running_requests
 from service.core.engines.sglang.sizer import Sizer
 from service.core.engines.sglang.states import StatePool
+from service.core.engines.vllm.budget import largest
 from service.core.sizing import Memory
 from service.core.units import ceil_div
 
@@ -179,7 +179,7 @@ class Deployment:
         return max(0, self._needed(sizer, tokens, sequences) - used)
 
     def usable(self, context_tokens: int, sequences: int) -> int | None:
-        """Memory less the part of the reserve that nothing counted here takes.
+        """Memory less the part of the reserve that nothing counted here takes, and what stages leave idle.
 
         With it, a total is at most the usable memory exactly when weights and pools fit the static part. A
         pool fixed by hand leaves no reserve.
@@ -187,7 +187,20 @@ class Deployment:
         reserve = self.reserve
         if self.available is None or reserve is None or self.pinned is not None:
             return self.available
-        return self.available - max(0, reserve - self.outside(context_tokens, sequences))
+        spare = max(0, reserve - self.outside(context_tokens, sequences))
+        return self.available - spare - self.uneven(context_tokens, sequences)
+
+    def uneven(self, context_tokens: int, sequences: int) -> int:
+        """Static bytes of the fullest stage that no pool can have.
+
+        The stage with the most weights decides the budget of all, and the one that caches most the tokens.
+        """
+        if len(self.stages) == 1:
+            return 0
+        tokens = self.tokens_needed(context_tokens, sequences)
+        needed = {sizer: self._needed(sizer, tokens, sequences) for sizer in self._sizers}
+        together = max(stage.taken + needed[stage.sizer] for stage in self.stages)
+        return max(stage.taken for stage in self.stages) + max(needed.values()) - together
 
     def reserve_suffices(self, context_tokens: int, sequences: int) -> bool:
         """Whether the reserve holds what is taken from it; a pool fixed by hand has no reserve to keep."""
@@ -203,11 +216,20 @@ class Deployment:
         needed = max(self._needed(sizer, tokens, sequences) for sizer in self._sizers)
         return budget is not None and needed <= budget
 
+    def missing(self, context_tokens: int, sequences: int) -> int:
+        """Bytes that a pool fixed by hand lacks beside everything else, for the sequences of one worker."""
+        if self.pinned is None or self.available is None:
+            return 0
+        beside = max(each.total - each.kv_cache for each in self.memories(context_tokens, sequences))
+        return max(0, beside + self.pinned - self.available)
+
     def holds(self, context_tokens: int, sequences: int) -> bool:
         """Whether the server runs `sequences` of this length at once, shared by its workers."""
         each = ceil_div(sequences, self.flags.attention_data)
         held = self.capacity(context_tokens)
         if held is None or each > held.requests:
+            return False
+        if self.missing(context_tokens, each):
             return False
         return self.pools_suffice(context_tokens, each) and self.reserve_suffices(context_tokens, each)
 
@@ -215,7 +237,7 @@ class Deployment:
         """The longest context at which all `sequences` run, 0 when none does."""
         if self.capacity(1) is None:
             return None
-        return _largest(lambda context: self.holds(context, sequences), at_most)
+        return largest(lambda context: self.holds(context, sequences), at_most)
 
     def max_sequences(self, context_tokens: int) -> int | None:
         """Sequences of this length at once over all workers, at most max_running_requests of each."""
@@ -223,15 +245,4 @@ class Deployment:
         if held is None:
             return None
         workers = self.flags.attention_data
-        return workers * _largest(lambda each: self.holds(context_tokens, each * workers), held.requests)
-
-
-def _largest(fits: Callable[[int], bool], at_most: int) -> int:
-    """The largest value up to `at_most` that fits, 0 when 1 does not; `fits` is monotone."""
-    if at_most < 1 or fits(at_most):
-        return max(0, at_most)
-    low, high = 0, at_most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+        return workers * largest(lambda each: self.holds(context_tokens, each * workers), held.requests)

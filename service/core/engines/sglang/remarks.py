@@ -6,7 +6,7 @@ srt/arg_groups/kv_cache_hook.py.
 
 from collections.abc import Iterator, Mapping
 
-from service.core.engines.base import weight_notes
+from service.core.engines.base import short_of_pool, weight_notes
 from service.core.engines.sglang.classes import NOT_REGISTERED
 from service.core.engines.sglang.deployment import Deployment
 from service.core.engines.sglang.dtypes import BLACKWELL, is_e4m3
@@ -64,8 +64,9 @@ def _shortages(scenario: Scenario, server: Deployment) -> Iterator[Note]:
     if held is None:
         return
     fits = server.pools_suffice(context, each)
-    if server.pinned is not None and not fits:
-        yield Note("request_exceeds_pool", {"pool_bytes": server.pinned})
+    missing = server.missing(context, each)
+    if server.pinned is not None and (missing or not fits):
+        yield short_of_pool(server.pinned, missing)
     elif fits and each > held.requests:
         limit = held.requests * server.flags.attention_data
         yield Note("sequences_exceed_running_requests", {**_ENGINE, "limit": limit})

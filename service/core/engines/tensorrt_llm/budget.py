@@ -80,6 +80,13 @@ class Budget:
     pinned_bytes: int | None = None
     replicas: int = 1
 
+    @property
+    def missing(self) -> int:
+        """Bytes that a pool pinned by hand lacks beside weights and activations."""
+        if self.pinned_bytes is None or self.free_bytes is None:
+            return 0
+        return max(0, max(stage.peak for stage in self.stages) + self.pinned_bytes - self.free_bytes)
+
     def pool(self, stage: Stage) -> int | None:
         """Bytes of the pools of a rank."""
         if self.pinned_bytes is not None:
@@ -105,7 +112,9 @@ class Budget:
     def holds(self, context_tokens: int, sequences: int) -> bool:
         """Whether the pools of every stage hold the sequences."""
         each = ceil_div(sequences, self.replicas)
-        return all((self.pool(stage) or 0) >= stage.need(context_tokens, each) for stage in self.stages)
+        return not self.missing and all(
+            (self.pool(stage) or 0) >= stage.need(context_tokens, each) for stage in self.stages
+        )
 
     def capacity_tokens(self, context_tokens: int) -> int | None:
         """Tokens that one replica's pools hold, in sequences of this length where windows or states count."""
@@ -120,6 +129,8 @@ class Budget:
         """The longest context at which all `sequences` fit, 0 when none does."""
         if self.pinned_bytes is None and self.free_bytes is None:
             return None
+        if self.missing:
+            return 0
         each = ceil_div(sequences, self.replicas)
         # Of the stages that keep alike, the one with the smallest pool decides.
         pools: dict[tuple[Rates, int], tuple[int, Stage]] = {}
@@ -134,6 +145,8 @@ class Budget:
         """Sequences of this length at once over all replicas, at most `at_most` in each."""
         if self.pinned_bytes is None and self.free_bytes is None:
             return None
+        if self.missing:
+            return 0
         each = [
             (self.pool(stage) or 0) // need
             for stage in self.stages

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from service.core.architecture.kinds import kinds_of
 from service.core.architecture.model import Architecture
-from service.core.engines.base import weight_notes
+from service.core.engines.base import short_of_pool, weight_notes
 from service.core.engines.platforms import free_at_start
 from service.core.engines.tensorrt_llm.budget import FREE_FRACTION, Budget, Stage
 from service.core.engines.tensorrt_llm.buffers import (
@@ -148,7 +148,7 @@ def _notes(scenario: Scenario, ruled: bool) -> Iterator[Note]:
 
 
 def _shortages(scenario: Scenario, budget: Budget) -> tuple[Note, ...]:
-    """A pool fixed by hand that cannot hold the request, whatever is free beside it."""
+    """A pool fixed by hand that has no room itself, or cannot hold the request."""
     if budget.pinned_bytes is None or budget.holds(scenario.context_tokens, scenario.concurrent_sequences):
         return ()
-    return (Note("request_exceeds_pool", {"pool_bytes": budget.pinned_bytes}),)
+    return (short_of_pool(budget.pinned_bytes, budget.missing),)

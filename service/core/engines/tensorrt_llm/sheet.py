@@ -69,6 +69,7 @@ def sheet(cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
         refused=np.zeros((1, 1), np.bool_),
         usable=ranks.usable(needed, fullest),
         longest=ranks.longest(contexts.dtype.type)[:, None],
+        crowded=ranks.crowded[:, None],
     )
 
 
@@ -119,6 +120,16 @@ class _Ranks:
             found[~self._places.known] = NOTHING
         return found
 
+    @property
+    def crowded(self) -> Flags:
+        """Whether pools fixed by hand have no room beside weights and activations, for each place."""
+        if self._pinned is None or not len(self._wanted):
+            return np.zeros(len(self._places.row), np.bool_)
+        peaks = np.asarray(self._rows.stages.stage(self._stage).peak)
+        most: Whole = np.maximum.reduceat(peaks, self._starts)
+        found: Flags = self._places.known & (most + self._pinned > self._places.offered)
+        return found
+
     def longest(self, dtype: type) -> Whole:
         """The largest context of each place, by bisection."""
         found = np.full(len(self._places.row), NOTHING, np.int64)
@@ -138,4 +149,5 @@ class _Ranks:
             holds = fits(middle) | (low == high)
             low, high = np.where(holds, middle, low), np.where(holds, high, middle - 1)
         found[self._wanted] = low
+        found[self.crowded] = 0
         return found

@@ -102,9 +102,19 @@ class Budget:
             return None
         return self.usable_bytes - stage.taken(context_tokens, each)
 
+    def missing(self, context_tokens: int, sequences: int) -> int:
+        """Bytes that a pool fixed by hand lacks beside weights and buffers, which vLLM does not check."""
+        if self.pinned_bytes is None or self.usable_bytes is None:
+            return 0
+        each = ceil_div(sequences, self.replicas)
+        taken = max(stage.taken(context_tokens, each) for stage in self.stages)
+        return max(0, taken + self.pinned_bytes - self.usable_bytes)
+
     def holds(self, context_tokens: int, sequences: int) -> bool:
         """Whether every stage can admit `sequences` of this length, the null block set apart."""
         each = ceil_div(sequences, self.replicas)
+        if self.missing(context_tokens, sequences):
+            return False
         for stage in self.stages:
             if not admits(stage, self.pool(stage, context_tokens, each) or 0, context_tokens, each):
                 return False
@@ -124,7 +134,7 @@ class Budget:
         """The longest context at which all `sequences` fit, 0 when none does."""
         if not self.known:
             return None
-        return _largest(lambda context: self.holds(context, sequences), at_most)
+        return largest(lambda context: self.holds(context, sequences), at_most)
 
     def max_sequences(self, context_tokens: int) -> int | None:
         """Sequences of this length at once over all replicas, one of each being admitted."""
@@ -138,7 +148,7 @@ class Budget:
         if not bounds:
             return None
         most = max(0, min(bounds))
-        return self.replicas * _largest(lambda each: self.holds(context_tokens, each * self.replicas), most)
+        return self.replicas * largest(lambda each: self.holds(context_tokens, each * self.replicas), most)
 
     @property
     def known(self) -> bool:
@@ -156,7 +166,7 @@ def usable_bytes(gpu: Gpu, scenario: Scenario) -> int | None:
     return ceil(gpu.memory_bytes * share) - scenario.reserved_memory_bytes
 
 
-def _largest(fits: Callable[[int], bool], at_most: int) -> int:
+def largest(fits: Callable[[int], bool], at_most: int) -> int:
     """The largest value up to `at_most` that fits, 0 when 1 does not; `fits` is monotone."""
     if at_most < 1 or fits(at_most):
         return max(0, at_most)

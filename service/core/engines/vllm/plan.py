@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from service.core.catalogued import Model
-from service.core.engines.base import weight_notes
+from service.core.engines.base import short_of_pool, weight_notes
 from service.core.engines.vllm.budget import Budget, Stage, binding, usable_bytes
 from service.core.engines.vllm.figures import sequence_figures
 from service.core.engines.vllm.generation import generation
@@ -102,7 +102,8 @@ def _pool_notes(stages: Sequence[Stage], context_tokens: int, sequences: int) ->
 
 
 def _shortages(scenario: Scenario, budget: Budget) -> tuple[Note, ...]:
-    """A pool fixed by hand that cannot hold the request, whatever is free beside it."""
-    if budget.pinned_bytes is None or budget.holds(scenario.context_tokens, scenario.concurrent_sequences):
+    """A pool fixed by hand that has no room itself, or cannot hold the request."""
+    context, sequences = scenario.context_tokens, scenario.concurrent_sequences
+    if budget.pinned_bytes is None or budget.holds(context, sequences):
         return ()
-    return (Note("request_exceeds_pool", {"pool_bytes": budget.pinned_bytes}),)
+    return (short_of_pool(budget.pinned_bytes, budget.missing(context, sequences)),)

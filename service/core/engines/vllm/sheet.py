@@ -69,10 +69,13 @@ def sheet(cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
     def whole(amounts: int) -> NDArray[Any]:
         return np.add.reduceat(np.asarray(amounts), rows.first, axis=0) * rows.alike[:, None]
 
-    short = np.zeros((1, 1), np.bool_)
+    short = crowded = np.zeros((1, 1), np.bool_)
     if pinned is not None:
-        fits = admits(stages, pinned, as_number(contexts[None, :]), as_number(each))
+        tokens = as_number(contexts[None, :])
+        fits = admits(stages, pinned, tokens, as_number(each))
         short = ~np.logical_and.reduceat(np.asarray(fits), rows.first, axis=0)
+        taken = np.maximum.reduceat(np.asarray(stages.taken(tokens, as_number(each))), rows.first, axis=0)
+        crowded = places.known[:, None] & (taken[places.row] + pinned > places.offered[:, None])
     return Sheet(
         terms={
             "weights": whole(memory.weights),
@@ -87,6 +90,7 @@ def sheet(cases: Sequence[Case], contexts: Whole, places: Places) -> Sheet:
         refused=np.zeros((1, 1), np.bool_),
         usable=places.offered[:, None],
         longest=_longest(rows, places, pinned, contexts.dtype.type)[:, None],
+        crowded=crowded,
     )
 
 
@@ -174,8 +178,10 @@ def _fits(
 
     def fits(contexts: Whole) -> Flags:
         tokens = as_number(contexts.astype(dtype)[place])
-        pool = as_number(offered) - stages.taken(tokens, each) if pinned is None else pinned
-        holds = np.asarray(admits(stages, pool, tokens, each))
+        left = as_number(offered) - stages.taken(tokens, each)
+        holds = np.asarray(admits(stages, left if pinned is None else pinned, tokens, each))
+        if pinned is not None:
+            holds &= (np.asarray(left) >= pinned) | (offered == NOTHING)
         return np.logical_and.reduceat(holds, starts) if len(row) else np.zeros(0, np.bool_)
 
     return fits

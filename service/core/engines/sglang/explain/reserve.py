@@ -18,6 +18,7 @@ _RUNTIME = rule(
     "NVIDIA aiconfigurator 0.12.0 (runtime, NCCL); SGLang's multimodal cache and copies", Evidence.ESTIMATE
 )
 _STRANDED = rule("SGLang 0.5.23 --mamba-full-memory-ratio: states and tokens in a fixed proportion")
+_UNEVEN = rule("SGLang 0.5.23 srt/mem_cache/kv_cache_configurator.py: the least free memory of all ranks")
 _ENTRY, _MARGIN = 4, 4
 _BASE, _PER_TOKEN, _LEAST_CHUNK, _PER_RANK = 512, 1.5, 2048, 128
 _FLOOR_ABOVE_MIB, _FLOOR_MIB = 61_440, 10_240
@@ -80,14 +81,16 @@ class Reserve:
         return self._trace.follows("static_bytes", found, Unit.BYTES, _PROFILE, figure=self._server.static)
 
     def usable(self, static: Expression, outside: Expression) -> Expression:
-        """The memory less the part of the reserve that nothing counted takes."""
+        """The memory less the part of the reserve that nothing counted takes, and what stages leave idle."""
         available = self._available()
         if self._server.pinned is not None:
             return available
         left = available - self._runtime() - static
         self._trace.about(Topic.FIT)
         reserve = self._trace.follows("reserve", left, Unit.BYTES, _PROFILE, figure=self._server.reserve)
-        return available - largest(0, reserve - outside)
+        usable = available - largest(0, reserve - outside)
+        idle = self._server.uneven(self._scenario.context_tokens, sequences_of_worker(self._scenario))
+        return usable - self._trace.given("uneven_stages", idle, Unit.BYTES, _UNEVEN) if idle else usable
 
     def _available(self) -> Expression:
         found = gpu_memory(self._trace, self._scenario.gpu)

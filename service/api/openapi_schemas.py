@@ -91,7 +91,10 @@ _LIMITS: Json = {
     "max_context_tokens": maybe(WHOLE, "Longest context that fits for these sequences."),
     "max_concurrent_sequences": maybe(WHOLE, "Most sequences that fit at this context."),
     "kv_cache_capacity_tokens": maybe(WHOLE, "Tokens that the pool holds, as the engine prints them."),
-    "min_gpu_count": maybe(WHOLE, "Smallest number of these GPUs whose default layout fits."),
+    "min_gpu_count": maybe(
+        WHOLE,
+        "Smallest number of these GPUs whose default layout fits, at most that of a scenario that fits.",
+    ),
 }
 _SUBJECT_MODEL: Json = {
     "id": TEXT,

@@ -88,7 +88,7 @@ SCENARIO: dict[str, Parameter] = {
     "data_parallel": _whole("data_parallel", "Data-parallel replicas.", 1, "1"),
     "decode_context_parallel": _whole("decode_context_parallel", "Decode context parallelism.", 1, "1"),
     "cpu_offload_percent": _number(
-        "cpu_offload_percent", "Percent of the weight bytes kept in system RAM.", 25, "0"
+        "cpu_offload_percent", "Percent of the weight bytes of the GPUs kept in system RAM.", 25, "0"
     ),
     "system_memory_gib": _number("system_memory_gib", "System RAM, GiB.", 64, "not known"),
     "reserved_memory_bytes": _whole(

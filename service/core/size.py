@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 
 from service.core.catalogued import Model
 from service.core.engines import ENGINES
 from service.core.engines.base import Settles
-from service.core.hardware import Gpu
+from service.core.hardware import Gpu, GpuKind
 from service.core.layout import choose_layout, largest_count
 from service.core.provenance import ProvidedBy
 from service.core.remarks import is_derived, remarks_of, with_doubt
@@ -19,6 +18,7 @@ from service.errors import InvalidParameters
 
 TIGHT_ABOVE = 0.95  # part of the usable memory from which a fit is called tight
 MAX_GPU_COUNT = 1024
+_ALMOST = 1.5  # times the usable memory that a number of GPUs needs where one between may do
 
 
 def size(scenario: Scenario) -> Sizing:
@@ -108,16 +108,22 @@ def _shortages(scenario: Scenario, plan: EnginePlan) -> tuple[Note, ...]:
         code = "weights_exceed_memory" if memory.weights > usable else "total_exceeds_usable"
         values = {"needed": memory.total, "weights": memory.weights, "usable": usable}
         reasons.append(Note(code, {**values, "missing": memory.total - usable}))
-    if scenario.system_memory_gib is not None and host_is_short(scenario, plan):
-        available = int(scenario.system_memory_gib * GIB)
+    available = _host_memory(scenario, memory.total)
+    if available is not None and plan.host_bytes > available:
         reasons.append(Note("host_memory_short", {"needed": plan.host_bytes, "available": available}))
     return tuple(reasons)
 
 
-def host_is_short(scenario: Scenario, plan: EnginePlan) -> bool:
-    """Whether the plan keeps more in system RAM than there is, where that is known."""
-    known = scenario.system_memory_gib
-    return known is not None and host_exceeds(plan.host_bytes, known)
+def _host_memory(scenario: Scenario, on_gpu: int) -> int | None:
+    """Bytes of system RAM: what was given, of unified memory at most what the GPU leaves; None: not known."""
+    shared, given = unified_bytes(scenario.gpu), scenario.system_memory_gib
+    known = [] if given is None else [int(given * GIB)]
+    return min([*known, *([] if shared is None else [max(0, shared - on_gpu)])], default=None)
+
+
+def unified_bytes(gpu: Gpu) -> int | None:
+    """Memory that the GPU shares with the system; None where it has its own, or the size is not known."""
+    return gpu.memory_bytes if gpu.kind is GpuKind.UNIFIED else None
 
 
 def host_exceeds(host_bytes: int, memory_gib: float) -> bool:
@@ -155,34 +161,57 @@ def min_gpu_count(scenario: Scenario, made: EnginePlan | None = None) -> int | N
     made: the scenario's own plan, as the engine made it, where there is one already.
     None when none up to MAX_GPU_COUNT does, or the memory is not known.
     """
-    engine = ENGINES[scenario.engine]
-
-    def plan(candidate: Scenario) -> EnginePlan:
-        if made is not None and candidate == scenario:
-            return made
-        return engine.plan(candidate, limits=False)
-
-    @cache
-    def fits_on(count: int) -> bool:
-        try:
-            candidate = with_gpu_count(scenario, count)
-        except InvalidParameters:
-            return False
-        return fits(candidate, plan(candidate))
-
-    single = plan(with_gpu_count(scenario, 1))
+    engine, counts = ENGINES[scenario.engine], _Counts(scenario, made)
+    single = counts.plan(with_gpu_count(scenario, 1))
     if not single.usable_bytes or not engine.modelled:
         return None
     most = min(MAX_GPU_COUNT, largest_count(scenario.model.architecture, scenario.gpu, engine.splits_layers))
     # Together the GPUs hold every weight at least once, so fewer cannot do.
     fewest = min(max(1, ceil_div(single.total.weights, single.usable_bytes)), most)
-    enough = next((count for count in _doubled(fewest, most) if fits_on(count)), None)
-    # Where each GPU more costs a reserve on all (SGLang), few numbers may fit, none of them a power of two.
-    last = enough or (most if isinstance(engine, Settles) else 0)
-    own = scenario.gpu_count if fits(scenario, plan(scenario)) else None
+    last = next((count for count in _doubled(fewest, most) if counts.fit(count)), 0)
+    # Where each GPU more costs a reserve on all (SGLang), few numbers may fit, none of those tried first.
+    if not last and isinstance(engine, Settles) and any(map(counts.almost_fit, _doubled(fewest, most))):
+        last = most
+    own = scenario.gpu_count if fits(scenario, counts.plan(scenario)) else None
     if own is not None:
         last = min(last or own, own)
-    return next((count for count in range(fewest, last + 1) if fits_on(count)), own)
+    return next((count for count in range(fewest, last + 1) if counts.fit(count)), own)
+
+
+class _Counts:
+    """A scenario on other numbers of GPUs; every number is planned once. made: its own plan, if known."""
+
+    def __init__(self, scenario: Scenario, made: EnginePlan | None) -> None:
+        self._scenario, self._made = scenario, made
+        self._known: dict[int, tuple[Scenario, EnginePlan] | None] = {}
+
+    def plan(self, candidate: Scenario) -> EnginePlan:
+        """The plan of a scenario without its limits."""
+        if self._made is not None and candidate == self._scenario:
+            return self._made
+        return ENGINES[candidate.engine].plan(candidate, limits=False)
+
+    def fit(self, count: int) -> bool:
+        """Whether a number has a default layout that fits."""
+        planned = self._on(count)
+        return planned is not None and fits(*planned)
+
+    def almost_fit(self, count: int) -> bool:
+        """Whether so little is missing that a number between those tried may fit."""
+        planned = self._on(count)
+        return planned is not None and planned[1].fullest.total <= _ALMOST * (planned[1].usable_bytes or 0)
+
+    def _on(self, count: int) -> tuple[Scenario, EnginePlan] | None:
+        if count not in self._known:
+            self._known[count] = self._planned(count)
+        return self._known[count]
+
+    def _planned(self, count: int) -> tuple[Scenario, EnginePlan] | None:
+        try:
+            candidate = with_gpu_count(self._scenario, count)
+        except InvalidParameters:
+            return None
+        return candidate, self.plan(candidate)
 
 
 def _doubled(fewest: int, most: int) -> Iterator[int]:

@@ -104,4 +104,5 @@ def without_experts(scenario: Scenario) -> Scenario | None:
     if not experts:
         return None
     # A hair less than their share: rounding must not move a piece of anything else.
-    return replace(scenario, cpu_offload_percent=100 * experts / placed.total * (1 - 1e-12))
+    held = placed.total - placed.tables
+    return replace(scenario, cpu_offload_percent=100 * experts / held * (1 - 1e-12))

@@ -19,6 +19,8 @@ SCALES = (1, 100, 1 / GIB, 1 / 1024, 1 / 2**20, 1e-3, 1e-4, 1e-6, 1e-8, 1e-9, 1e
 # A day, a month, two years, or two months; also that after which a build supports a model.
 _DAY = re.compile(r"(?:builds after )?(\d{4}-\d\d(?:-\d{2}| – \d{4}-\d\d)?)")
 _CODE = re.compile(r"[a-z]+(?:_[a-z0-9]+)+")
+_DIGIT = re.compile(r"\d")
+_NOTHING = r"(?!)"  # matches nowhere
 _LONG_ENOUGH = 24  # characters of a sentence that no name has by chance
 
 
@@ -40,10 +42,11 @@ def numbers_not_in(answer: Any, texts: Iterable[str], tag: str) -> Iterator[str]
         *(int(text) for text in strings(answer) if text.isdecimal()),
     ]
     known = sorted(abs(number * scale) for number in exact for scale in SCALES)
-    names = _names(answer, tag)
+    told = [piece for piece in dict.fromkeys(texts) if _DIGIT.search(piece)]  # others have no number
+    names = _names(answer, tag, "\n".join(told))
     group, decimal = (re.escape(mark) for mark in _marks(tag))
     written = re.compile(rf"\d(?:[\d{group}]*\d)?(?:{decimal}\d+)?")
-    for piece in texts:
+    for piece in told:
         for text in written.findall(names.sub(" ", piece)):
             plain = text.replace(_marks(tag)[0], "").replace(_marks(tag)[1], ".")
             if not _near(known, float(plain), 0.5 * 10 ** -len(plain.partition(".")[2])):
@@ -65,12 +68,14 @@ def _near(known: list[float], value: float, tolerance: float) -> bool:
     return place < len(known) and known[place] <= value + slack
 
 
-def _names(answer: Any, tag: str) -> re.Pattern[str]:
-    """Names, ids and dates of the JSON; a string that is only a number is checked like one."""
-    found = {text for text in strings(answer) if re.search(r"\d", text) and not text.isdigit()}
+def _names(answer: Any, tag: str, told: str) -> re.Pattern[str]:
+    """Names, ids and dates of the JSON that are told; a string that is only a number is checked like one."""
+    found = {text for text in strings(answer) if _DIGIT.search(text) and not text.isdigit()}
     found |= {voice(tag).period(day[1]) for day in map(_DAY.fullmatch, found) if day}
     found |= {line for text in found for line in text.splitlines()} | _constants(tag)
-    either = "|".join(_whole(name) for name in sorted(found, key=len, reverse=True) if name.strip())
+    lower = told.lower()
+    found = {name for name in found if name.strip() and name.lower() in lower}  # a short pattern is fast
+    either = "|".join(_whole(name) for name in sorted(found, key=len, reverse=True)) or _NOTHING
     return re.compile(either, re.IGNORECASE)
 
 

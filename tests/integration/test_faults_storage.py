@@ -9,11 +9,12 @@ import pytest
 from tests.integration.load import HANG_SECONDS, QUESTION, Load, assert_nothing_is_lost
 from tests.integration.postgresql import PostgresServer, postgres_server  # noqa: F401 - a fixture
 from tests.integration.test_gunicorn import Server
-from tests.integration.uploading import ask, command, eventually, new_key, stored, workers
+from tests.integration.uploading import answering, ask, command, eventually, new_key, stored, workers
 from tests.uploads import MEASUREMENTS, ROW
 
 PAUSE_SECONDS = 1.5
 LONG_PAUSE_SECONDS = 10.0
+FEWEST_READS = 50
 
 
 @pytest.fixture
@@ -54,21 +55,26 @@ def disturb(site, postgres: PostgresServer, seconds: float) -> Load:
     """Load while the database hangs, comes back, is slow, crashes, and is started again."""
     server, submitter, reviewer, url = site
     name = published(server, submitter, reviewer)
-    assert {*measured(server, 10**9 + 1), *measured(server, 10**9 + 2)} == {name}
+    eventually(lambda: len(workers(server)) == 2)
+    for number, pid in enumerate(workers(server)):
+        with answering(server, pid):  # else it would first read what is published when nothing answers
+            assert measured(server, 10**9 + number) == [name]
     with Load(server, submitter).running() as load:
-        for number, step in enumerate(
+        for number, (step, wanted) in enumerate(
             (
-                postgres.freeze,
-                postgres.thaw,
-                lambda: held_up(url, seconds),
-                postgres.crash,
-                postgres.start,
+                (postgres.freeze, 201),
+                (postgres.thaw, None),
+                (lambda: held_up(url, seconds), None),
+                (postgres.crash, None),
+                (postgres.start, 503),
             )
         ):
             time.sleep(seconds)
+            eventually(lambda status=wanted: status is None or status in load.statuses(load.writes))
             step()
             assert measured(server, 10**9 + 10 + number) == [name]
         time.sleep(seconds)
+        eventually(lambda: len(load.reads) > FEWEST_READS)  # a busy machine takes longer
     return load
 
 
@@ -76,7 +82,6 @@ def check(site, load: Load) -> None:
     """Every question was answered, every submission confirmed or refused, and what was confirmed is there."""
     server, submitter, reviewer, _ = site
     assert set(load.statuses(load.reads)) == {200}
-    assert len(load.reads) > 50
     assert load.slowest(load.reads, 100) < HANG_SECONDS
     assert set(load.statuses(load.writes)) == {201, 503}
     assert load.slowest(load.writes, 100) < HANG_SECONDS

@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from service.measurements.database import Database
+from service.measurements.store import Act, submit
 from tests.integration.conftest import free_port
 from tests.integration.test_gunicorn import Server
-from tests.integration.uploading import ask, eventually, new_key
-from tests.uploads import MEASUREMENTS, ROW
+from tests.integration.uploading import answering, ask, eventually, new_key
+from tests.uploads import MEASUREMENTS, ROW, SUBMISSION, known_key
 
 LISTS = "/v1/engines?limit=1"
+ASKED = "/v1/sizing?model=qwen3-8b&gpu=h100"
 PATIENCE_SECONDS = 20
 
 
@@ -123,13 +126,20 @@ def test_the_memory_of_both_workers_is_seen(tmp_path: Path) -> None:
     bound = 600_000
     server = Server(tmp_path, WARM_UP_SECONDS="2", CACHE_MEMORY_BYTES=str(bound))
     try:
+        eventually(lambda: len(workers(server)) == 2)
+        both = workers(server)
+        for pid in both:
+            with answering(server, pid):  # so it has told what it inherited
+                assert server.get("/health/live")[0] == 200
         prepared = in_memory(server, "entries")
         assert prepared > 0
         assert prepared % 2 == 0
         inherited = in_memory(server, "bytes") / 2
         assert 0 < inherited <= bound
-        for number in range(300):
-            assert server.get(f"/v1/sizing?model=qwen3-8b&gpu=h100&reserved_memory_bytes={number}")[0] == 200
+        for pid in both:
+            with answering(server, pid):
+                for number in range(150):
+                    assert server.get(f"{ASKED}&reserved_memory_bytes={number}")[0] == 200
         assert 1.9 * bound < in_memory(server, "bytes") <= 2 * bound
         dropped = in_memory(server, "evictions_total")
         assert 0 < dropped < 300 + prepared
@@ -166,13 +176,16 @@ def database_condition(server: Server) -> set[str]:
 def test_the_database_is_seen(tmp_path: Path) -> None:
     """Its condition, when it last answered, what waits for review and, over both workers, connections."""
     state = {"STATE_PATH": str(tmp_path / "state"), "DATABASE_URL": ""}
+    database = Database(None, tmp_path / "state")
+    submit(database, [SUBMISSION] * 12, Act(known_key(database), time.time()))
+    database.close()
     key = new_key("submit", **state)
     running = Server(tmp_path, WARM_UP_SECONDS="0", RATE_LIMIT_WRITES="off", **state)
     try:
         before = time.time()
+        eventually(lambda: metric(running, "sizing_uploads_pending") == 12)
         for _ in range(12):
             assert ask(running, "POST", MEASUREMENTS, key, ROW)[0] == 201
-        eventually(lambda: metric(running, "sizing_uploads_pending") == 12)
         eventually(lambda: metric(running, "sizing_database_answered_timestamp_seconds") > before)
         assert database_condition(running) == {"ok"}
         eventually(lambda: metric(running, "sizing_database_connections_in_use") == 0)

@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -69,6 +70,19 @@ def workers(server: Server) -> list[int]:
     """Process ids of the server's workers."""
     children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
     return [int(pid) for pid in children.read_text().split()]
+
+
+@contextmanager
+def answering(server: Server, pid: int) -> Iterator[None]:
+    """Only that worker answers for as long as the block runs: which one takes a connection is chance."""
+    others = [other for other in workers(server) if other != pid]
+    for other in others:
+        os.kill(other, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for other in others:
+            os.kill(other, signal.SIGCONT)
 
 
 def submit_until_acknowledged(server: Server, key: str, name: str, body: object) -> Sequence[str]:

@@ -245,3 +245,26 @@ def test_a_dense_model_leaves_whole_layers_in_ram(catalog: Catalog, percent: flo
     flags = options(started(scenario).serve[0])
     assert int(flags["-ngl"] or -1) in on_gpus
     assert "-ncmoe" not in flags
+
+
+@pytest.mark.parametrize(
+    ("engine", "gpu"),
+    [(name, "mac-studio-m3-ultra-512gb" if name == "mlx" else "b200-180gb") for name in ENGINES],
+)
+def test_a_given_batch_is_carried_or_named(catalog: Catalog, engine: str, gpu: str):
+    """3,000 tokens of a pass reach the engine, by an option or a line of a file, or the reader is told."""
+    found = started(asked(catalog, "qwen3-8b", gpu, engine=engine, max_batched_tokens=3000))
+    unsaid = [note.parameters.get("fields", []) for note in found.notes]
+    assert ("3000" in " ".join(command.text for command in found.serve)) is not any(
+        "max_batched_tokens" in str(names) for names in unsaid
+    )
+
+
+def test_llama_cpps_batch_does_not_cut_its_micro_batch(catalog: Catalog):
+    """`-ub` above the 2,048 of `-b` would be 2,048 (n_ubatch = min(n_batch, n_ubatch))."""
+    for tokens, batch in ((512, None), (2048, None), (8192, "8192")):
+        found = started(asked(catalog, "qwen3-8b", "rtx-4090", engine="llama.cpp", max_batched_tokens=tokens))
+        assert found.check
+        for command in (found.serve[0], found.check):
+            given = options(command)
+            assert (given.get("-b"), given["-ub"]) == (batch, str(tokens))

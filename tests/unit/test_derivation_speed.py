@@ -22,6 +22,8 @@ ASKED = [
     ("qwen3-30b-a3b-instruct-2507", "ryzen-ai-max-395-128gb", {"cpu_offload_percent": 40}),
     ("llama-3.1-8b-instruct", "ryzen-ai-max-395-128gb", {"cpu_offload_percent": 40}),
     ("gemma-4-26b-a4b-it", "macbook-pro-m4-max-128gb", {"engine": "mlx"}),
+    ("qwen3-8b", "mac-studio-m3-ultra-512gb", {"engine": "mlx", "concurrent_sequences": 200}),
+    ("qwen3-8b", "h200-141gb-sxm", {"concurrent_sequences": 200, "context_tokens": 512}),
     (
         "llama-3.3-70b-instruct",
         "h100-80gb-sxm",

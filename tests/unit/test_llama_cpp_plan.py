@@ -161,8 +161,16 @@ def test_offload_never_moves_less_than_asked() -> None:
     parts = shares(table(7, experts=37))
     moved = [offload(parts, percent).bytes for percent in range(0, 101, 5)]
     assert moved == sorted(moved)
-    for percent, size in zip(range(0, 100, 5), moved, strict=False):
-        assert size >= parts.total * percent / 100 or size == parts.total - parts.tables
+    for percent, size in zip(range(0, 101, 5), moved, strict=True):
+        assert size >= (parts.total - parts.tables) * percent / 100
+    assert moved[-1] == parts.total - parts.tables
+
+
+def test_what_is_on_the_host_anyway_is_no_part_of_the_percentage() -> None:
+    """Tables of 50 + 950 MiB stay on the host; a quarter of the other 7 x 100 + 50 MiB are two layers."""
+    plan = planned(table(7, lookup_table=950), cpu_offload_percent=25)
+    assert plan.total.weights == (5 * 100 + 50) * MIB
+    assert plan.host_bytes == (50 + 950 + 2 * 100 + 2 * 32) * MIB
 
 
 def test_an_architecture_without_a_rule_is_an_estimate() -> None:

@@ -6,6 +6,10 @@ from service.catalog import load_catalog
 from service.core.engines.platforms import allowance, context_bytes
 from service.core.evidence import Evidence
 from service.core.hardware import Gpu, GpuKind, Platform
+from service.core.request import Request
+from service.core.resolve import resolve
+from service.core.size import size
+from service.core.sizing import Verdict
 from tests.published import ROOT
 from tests.unit.factories import make_gpu
 
@@ -114,3 +118,15 @@ def test_metal_takes_more_than_the_other_contexts() -> None:
     """Ollama sets 512 MiB aside for Metal and 457 MiB for every other backend."""
     assert context_bytes("metal") == 512 * MIB
     assert context_bytes("cuda") == context_bytes("vulkan") == 457 * MIB
+
+
+def test_offload_makes_no_room_where_memory_is_shared() -> None:
+    """70.55e9 weights of 8.5 bits are 69.8 GiB: two halves of it share the same 64 GiB."""
+    catalog = load_catalog(ROOT / "config")
+    asked = {"engine": "llama.cpp", "quantization": "q8_0", "cpu_offload_percent": 50.0}
+    model, machine = catalog.models["llama-3.3-70b-instruct"], catalog.gpus["mac-mini-m4-pro-64gb"]
+    shared = size(resolve(Request(model, machine, **asked)))
+    assert shared.verdict is Verdict.DOES_NOT_FIT
+    assert [reason.code for reason in shared.reasons] == ["host_memory_short"]
+    card = catalog.gpus["l40s-48gb"]  # with system RAM of its own beside it
+    assert size(resolve(Request(model, card, **asked))).verdict is Verdict.FITS

@@ -1,5 +1,6 @@
 """Laws of the speed estimate: what must hold for any model, accelerator and load."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,8 @@ from service.core.request import Request
 from service.core.resolve import resolve
 from service.core.size import judge, size
 from service.core.sizing import Limits, Sizing, Verdict
-from service.core.speed.estimate import estimate
+from service.core.speed.decode import step
+from service.core.speed.estimate import estimate, run_of
 from service.core.speed.result import Bound, Speed, Withheld
 from tests.contract.fragment_cases import facts
 
@@ -192,3 +194,43 @@ def test_an_output_that_fills_the_context_decodes_without_a_prompt(model, gpu, p
     found = speed(model, gpu, context_tokens=512, output_tokens=512, **parameters)
     assert found.decode.estimate > 0
     assert (found.prefill, found.time_to_first_token_ms) == (None, None)
+
+
+def test_no_step_is_faster_than_its_products():
+    """255 sequences on an M3 Ultra are products, not reads: two operations a parameter, at half its peak.
+
+    Without them 24 billion parameters would decode at more than the 28.4 TFLOPS of 80 GPU cores. Alone, a
+    sequence is bound by the reads, and a faster peak does not change it.
+    """
+    load = {"engine": "mlx", "quantization": "mlx-4bit", "context_tokens": 1024}
+    many = speed("mistral-small-3.2-24b", "mac-studio-m3-ultra-512gb", concurrent_sequences=255, **load)
+    made = sizing("mistral-small-3.2-24b", "mac-studio-m3-ultra-512gb", **load).scenario
+    peak, active = made.gpu.tflops.fp16, run_of(made).work.active_parameters
+    assert peak is not None
+    assert 22.5e9 < active < 24e9
+    reached = many.decode_aggregate.estimate * 2 * active / (peak * 1e12)
+    mfu = facts().speed.runtime(run_of(made).runtime).mfu
+    assert max(mfu.values()) >= reached > 0.9 * min(mfu.values())
+    assert many.bound is Bound.COMPUTE
+    card = replace(made.gpu, tflops=replace(made.gpu.tflops, fp16=10 * peak))
+    alone = speed("mistral-small-3.2-24b", "mac-studio-m3-ultra-512gb", **load)
+    assert step(run_of(replace(made, gpu=card)), facts().speed).seconds == pytest.approx(
+        1 / alone.decode.estimate
+    )
+    assert alone.bound is Bound.MEMORY
+
+
+@pytest.mark.parametrize("engine", ["llama.cpp", "ollama", "mlx"])
+def test_products_bound_every_load(engine):
+    """Random models, accelerators and numbers of sequences: never more operations than the peak has."""
+    chosen, judged = random.Random(engine), 0
+    models, gpus = sorted(facts().models), [g for g in facts().gpus.values() if g.backends(engine)]
+    while judged < 40:
+        model, gpu = chosen.choice(models), chosen.choice(gpus)
+        load = {"concurrent_sequences": chosen.choice([1, 16, 64, 200, 255]), "context_tokens": 512}
+        found = sizing(model, gpu.id, engine=engine, **load)
+        made = estimate(found, facts().speed)
+        if isinstance(made, Speed) and (peak := run_of(found.scenario).weight_peak):
+            operations = 2 * run_of(found.scenario).work.active_parameters * made.decode_aggregate.estimate
+            assert operations <= peak, (model, gpu.id, load)
+            judged += 1

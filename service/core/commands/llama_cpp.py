@@ -7,6 +7,7 @@ from service.core.engines.llama_cpp.plan import weights as loaded
 from service.core.scenario import Scenario
 
 _NAMES = {"fp16": "f16", "fp32": "f32"}
+_BATCH = 2048  # -b, which cuts -ub
 
 
 def launch(scenario: Scenario) -> Launch:
@@ -46,6 +47,12 @@ def cache_types(scenario: Scenario) -> tuple[tuple[str, ...], ...]:
     return (("-ctk", _NAMES.get(keys, keys)), ("-ctv", _NAMES.get(values, values)))
 
 
+def batches(scenario: Scenario) -> tuple[tuple[str, ...], ...]:
+    """`-ub`, and `-b` where its default would cut it (n_ubatch, src/llama-context.cpp)."""
+    tokens = scenario.max_batched_tokens
+    return (*flag("-b", tokens, when=tokens > _BATCH), ("-ub", str(tokens)))
+
+
 def _source(weights: Weights) -> tuple[str, ...]:
     return ("-hf" if weights.repository else "-m", weights.source)
 
@@ -60,7 +67,7 @@ def _server(scenario: Scenario, weights: Weights) -> Command:
             _source(weights),
             ("-c", str(scenario.context_tokens * sequences)),
             ("-np", str(sequences)),
-            ("-ub", str(scenario.max_batched_tokens)),
+            *batches(scenario),
             ("-fa", "on"),
             *cache_types(scenario),
             *placement(scenario),
@@ -82,7 +89,7 @@ def _bench(scenario: Scenario, weights: Weights) -> Command:
             ("-p", str(scenario.prompt_tokens)),
             ("-n", str(scenario.output_tokens)),
             ("-d", f"0,{depth}"),
-            ("-ub", str(scenario.max_batched_tokens)),
+            *batches(scenario),
             ("-fa", "1"),
             *cache_types(scenario),
             *placement(scenario),

@@ -21,6 +21,8 @@ def launch(scenario: Scenario) -> Launch:
         missing.append("concurrent_sequences")
     if (scenario.kv_cache_dtype, scenario.kv_cache_dtype_v) != ("fp16", "fp16"):
         missing.append("kv_cache_dtype")
+    if "max_batched_tokens" not in scenario.defaulted:
+        missing.append("max_batched_tokens")
     return Launch(
         serve=(origin, load, Command(("lms", "server", "start"))),
         prepare=weights.prepare,

@@ -24,11 +24,18 @@ def launch(scenario: Scenario) -> Launch:
             *flag("--kv-bits", bits, when=bits is not None),
             *flag("--kv-group-size", "64", when=bits is not None),
             ("--decode-concurrency", str(scenario.concurrent_sequences)),
+            *flag(
+                "--prefill-step-size",
+                scenario.max_batched_tokens,
+                when="max_batched_tokens" not in scenario.defaulted,
+            ),
             ("--port", "8080"),
         ),
     )
     missing = ["context_tokens"]
     missing += [name for name in ("speculative_tokens", "vision") if getattr(scenario, name)]
+    if scenario.gpu_count > 1:  # `mlx.launch` needs the names of the machines
+        missing.append("gpu_count")
     return Launch(
         serve=(server,),
         check=_bench(scenario, path),

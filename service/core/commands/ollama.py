@@ -23,9 +23,10 @@ def launch(scenario: Scenario) -> Launch:
             "OLLAMA_KV_CACHE_TYPE": cache_types(scenario)[0][1],
         },
     )
-    create = Command(
-        ("ollama", "create", name), (("-f", "Modelfile"),), writes={"Modelfile": (f"FROM {origin}",)}
-    )
+    lines = [f"FROM {origin}"]
+    if "max_batched_tokens" not in scenario.defaulted:
+        lines.append(f"PARAMETER num_batch {scenario.max_batched_tokens}")
+    create = Command(("ollama", "create", name), (("-f", "Modelfile"),), writes={"Modelfile": tuple(lines)})
     missing = tuple(parameter for parameter in _NOT_THERE if getattr(scenario, parameter))
     return Launch(
         serve=(server, create, Command(("ollama", "run", name))),

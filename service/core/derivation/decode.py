@@ -3,7 +3,7 @@
 from service.core.derivation.expressions import Expression, binary_logarithm, largest, smallest
 from service.core.derivation.speed_terms import MICRO, Told, printed, sequences
 from service.core.derivation.steps import Topic, Unit
-from service.core.speed.decode import pick
+from service.core.speed.decode import pick, step
 from service.core.speed.estimate import decode_interval
 from service.core.speed.result import Speed
 
@@ -43,12 +43,28 @@ def _layer_split(told: Told) -> Expression:
     cache_pace = told.follows("caches_pace", smallest(1.0, part * slower), Unit.RATIO)
     memory = told.follows("memory_seconds", (weights / pace + caches / cache_pace) / bandwidth)
     total = memory + _layers(told, found.layer_us, found.expert_layer_factor)
+    if (beyond := _beyond_reads(told, streams, memory)) is not None:
+        total += beyond
     if host is not None:
         total += host
     if run.gpu_count > 1:
         hop = told.constant("hop_us", told.constants.hop_us, Unit.MICROSECONDS)
         total += told.follows("exchange_seconds", (told.asked("gpu_count", Unit.GPUS) - 1) * hop * MICRO)
     return told.follows("step_seconds", total)
+
+
+def _beyond_reads(told: Told, streams: Expression, memory: Expression) -> Expression | None:
+    """What the products of many sequences take beyond the reads, which they overlap; None where nothing."""
+    run, found = told.run, told.constants.runtime(told.run.runtime)
+    if run.weight_peak is None or not step(run, told.constants).compute:
+        return None
+    work = told.fact("passed_parameters", run.work.active_parameters, Unit.ELEMENTS)
+    peak = told.of_gpu("weight_peak", run.weight_peak, Unit.OPERATIONS_PER_SECOND)
+    part = told.constant("prefill_mfu", pick(found.mfu, run.generation))
+    part *= told.constant("prefill_format_factor", found.prefill_grains.get(run.grain, 1.0))
+    reached = told.follows("products_pace", smallest(1.0, part), Unit.RATIO)
+    products = streams * 2 * work / (peak * reached)
+    return told.follows("beyond_reads_seconds", products - memory)
 
 
 def _tiers(told: Told, streams: Expression, bandwidth: Expression) -> tuple[Expression, Expression | None]:

@@ -21,7 +21,7 @@ from service.core.matrix.planned import planned_sheet
 from service.core.matrix.result import CODES, SPEEDS, VERDICT, blank
 from service.core.matrix.rows import Tokens
 from service.core.matrix.speeds import Speeds
-from service.core.size import host_exceeds, is_tight, refuses_gpu, refuses_model
+from service.core.size import host_exceeds, is_tight, refuses_gpu, refuses_model, unified_bytes
 from service.core.sizing import Verdict
 from service.core.speed.constants import SpeedConstants
 
@@ -144,6 +144,10 @@ class Cells:
         found = np.where(tight, _TIGHT, _FITS).astype(np.int8)
         found[total > usable] = CODES[Verdict.DOES_NOT_FIT]
         _mark(found, self._placed(self._short()) | sheet.crowded, Verdict.DOES_NOT_FIT)
+        shared = self._unified()
+        if (shared != NOTHING).any():
+            beside = total + self._placed(saturated(sheet.host))
+            _mark(found, (shared != NOTHING) & (beside > shared), Verdict.DOES_NOT_FIT)
         _mark(found, usable == NOTHING, Verdict.UNKNOWN)
         if not self._batch.engine.modelled:
             found[:] = CODES[Verdict.UNKNOWN]
@@ -156,6 +160,15 @@ class Cells:
         sheet = self._sheet
         known = self._batch.rows[0].scenario.system_memory_gib
         return sheet.short if known is None else sheet.short | host_exceeds(as_number(sheet.host), known)
+
+    def _unified(self) -> Whole:
+        """Memory that the accelerator of each place shares with the system, NOTHING where it has its own."""
+
+        def shared(member: Member) -> int:
+            found = unified_bytes(member.gpu)
+            return NOTHING if found is None else found
+
+        return self._batch.figures("shared", shared, np.int64)[self._member][:, None]
 
     def _unsupported(self) -> Flags:
         """Whether the engine does not run the model, or not on this accelerator."""

@@ -45,11 +45,13 @@ class Step:
 class Pace:
     """How fast a runtime works on a generation of accelerators, in a format.
 
-    weights, caches: part of the bandwidth at which they are read. The rest as in `Runtime`.
+    weights, caches: part of the bandwidth at which they are read. products: part of the peak that prompts
+    reach. The rest as in `Runtime`.
     """
 
     weights: float
     caches: float
+    products: float
     layer_us: float
     expert_layer_factor: float
 
@@ -61,6 +63,7 @@ def pace(runtime: str, generation: str, grain: str, constants: SpeedConstants) -
     return Pace(
         weights=min(1.0, part),
         caches=min(1.0, part * found.cache_efficiency),
+        products=min(1.0, pick(found.mfu, generation) * found.prefill_grains.get(grain, 1.0)),
         layer_us=found.layer_us,
         expert_layer_factor=found.expert_layer_factor,
     )
@@ -71,7 +74,8 @@ def step(run: Run, constants: SpeedConstants, own: Pace | None = None) -> Step:
 
     own: the pace of llama.cpp or MLX, the run's by default.
 
-    llama.cpp and MLX: (weights + caches / e_kv) / (bandwidth * e * grain) + layers * t_layer + hops.
+    llama.cpp and MLX: (weights + caches / e_kv) / (bandwidth * e * grain) + layers * t_layer + hops, and what
+    the products of many streams take beyond these reads.
     Serving: tensor-parallel shares of weights and caches, two all-reduces a layer, and the prefills of the
     other streams that fall between the steps. Sums, not maxima: the parts run in turn.
     """
@@ -83,13 +87,20 @@ def step(run: Run, constants: SpeedConstants, own: Pace | None = None) -> Step:
 def _layer_split_step(run: Run, constants: SpeedConstants, own: Pace) -> Step:
     weights, host = _tiers(run, constants)
     caches = run.sequences * run.cache.on_rank(1)
-    read = weights / own.weights + caches / own.caches
+    memory = (weights / own.weights + caches / own.caches) / run.bandwidth
     return Step(
-        memory=read / run.bandwidth,
-        compute=0.0,
+        memory=memory,
+        compute=larger(0.0, _products(run, own.products) - memory),
         interconnect=(run.gpu_count - 1) * constants.hop_us * _MICRO,
         host=host + _layers(run, own.layer_us, own.expert_layer_factor),
     )
+
+
+def _products(run: Run, mfu: float) -> float:
+    """Seconds of the products of all streams, at the rate of a long prompt: they overlap with the reads."""
+    if run.weight_peak is None:
+        return 0.0
+    return run.sequences * 2 * run.work.active_parameters / (run.weight_peak * mfu)
 
 
 def _tiers(run: Run, constants: SpeedConstants) -> tuple[float, float]:

@@ -37,6 +37,8 @@ RATE_TITLES: Mapping[str, str] = {
     "weight_peak": mark("Peak of one GPU in the precision of the weights"),
     "half_peak": mark("Peak of one GPU in half precision"),
     "interference_mfu": mark("Part of the peak that prompts between the steps reach"),
+    "products_pace": mark("Part of the peak that products with these weights reach"),
+    "beyond_reads_seconds": mark("Products that take longer than the reads"),
     "interference_seconds": mark("Prompts of the other sequences between the steps"),
     "engine_factor": mark("Time of this engine, against vLLM"),
     "step_seconds": mark("One decode step"),

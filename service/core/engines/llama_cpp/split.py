@@ -38,10 +38,10 @@ def offload(shares: Shares, percent: float) -> Offload:
     """Move at least `percent` of the weight bytes to the host, in whole pieces.
 
     Experts first, a layer's at a time from the first layer (`--n-cpu-moe`); where these do not suffice,
-    the rest of whole layers from the first, with their cache (`-ngl`), and last the output matrix. Tables
-    that are on the host anyway do not count towards the percentage.
+    the rest of whole layers from the first, with their cache (`-ngl`), and last the output matrix. The
+    percentage is of what the GPUs would hold: tables that are on the host anyway are no part of it.
     """
-    target = ceil(shares.total * percent / 100)
+    target = ceil((shares.total - shares.tables) * percent / 100)
     moved = expert_layers = layers = staging = 0
     if target <= 0:
         return _NOTHING_MOVED
@@ -57,7 +57,7 @@ def offload(shares: Shares, percent: float) -> Offload:
         moved += layer.rest
         layers += 1
         staging = max(staging, layer.largest)
-    output = moved < target
+    output = moved < target or percent >= _ALL
     # On the host the output is the token embedding itself where the model ties them.
     moved += shares.output - shares.duplicate + shares.vision if output else 0
     return Offload(layers, expert_layers, output, moved, staging)
@@ -103,4 +103,4 @@ def _accumulate(shares: Shares) -> _Sums:
 
 
 _sums: ByIdentity[Shares, _Sums] = ByIdentity(_accumulate, capacity=4096)
-_NOTHING_MOVED = Offload()
+_NOTHING_MOVED, _ALL = Offload(), 100

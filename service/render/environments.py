@@ -56,7 +56,7 @@ _SMALL, _SMALL_DIGITS = 0.01, 4  # below it, so many significant digits
 def html(voice: Voice) -> Environment:
     """HTML: every value is escaped."""
     environment = _environment(voice, finalize=_printable)
-    environment.globals["code"] = _html_code
+    environment.globals["code"] = environment.filters["code"] = _html_code
     return environment
 
 
@@ -64,7 +64,7 @@ def html(voice: Voice) -> Environment:
 def markdown_text(voice: Voice) -> Environment:
     """Markdown: every value is escaped for Markdown; Markup marks what already is."""
     environment = _environment(voice, finalize=markdown.escape)
-    environment.globals["code"] = markdown.code
+    environment.globals["code"] = environment.filters["code"] = markdown.code
     environment.globals["fenced"] = markdown.fenced
     return environment
 
@@ -93,6 +93,8 @@ def _environment(voice: Voice, finalize: object = None) -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    # Where a table has hundreds of rows: Jinja calls a filter at once, and a function through three others.
+    environment.filters["quantity"] = lambda item: quantity(voice, item)
     environment.tests["power_of_two"] = lambda count: count & (count - 1) == 0
     environment.globals |= {
         "_": voice.text,

@@ -37,6 +37,8 @@ def step_text(voice: Voice, code: str, parameters: Mapping[str, object]) -> str:
     msgid = STEP_TITLES.get(code) or RATE_TITLES.get(code)
     if msgid is None:
         return code
+    if not parameters:  # as of most steps
+        return say(voice, msgid, {})
     values = {name: _shown(voice, name, value) for name, value in parameters.items()}
     title = say(voice, msgid, values)
     detail = _SEPARATOR.join(_details(voice, parameters))

@@ -10,6 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from service.catalog import Catalog
+from service.render.registry import SECTIONS
 from tests.mutations import mutated
 from tests.published import models
 
@@ -311,3 +312,32 @@ def test_inspection_stores_nothing(client: FlaskClient, catalog: Catalog):
     assert answer.headers["Cache-Control"] == "no-store"
     assert client.get("/v1/models?q=secret").json["total"] == 0
     assert client.get("/v1/models").json["total"] == len(catalog.models)
+
+
+@pytest.mark.parametrize(
+    "described", [{"model_config"}, {"gpu_spec"}, {"model_config", "gpu_spec"}], ids=sorted
+)
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_section_is_about_what_was_described_too(client: FlaskClient, section: str, described: str):
+    """A model or an accelerator that is in no catalog, or both, is no reason for a section to fail."""
+    of_model = {"model_config": UNKNOWN} if "model_config" in described else {"model": "qwen3-32b"}
+    of_gpu = {"gpu_spec": SPEC} if "gpu_spec" in described else {"gpu": GPU}
+    answer = post(client, f"/v1/fragments/{section}", **of_model, **of_gpu)
+    assert answer.status_code == 200, answer.json
+    assert answer.json["available"]
+
+
+def test_formats_on_a_described_accelerator_are_those_of_its_twin(client: FlaskClient):
+    """The numbers of a catalog card, sent as a description, fit the same formats in the same bytes."""
+    twin = {"name": "Twin", "memory_gib": 24564 / 1024, "memory_bandwidth_gbs": 1008}
+    asked = {"model": "qwen3-32b", "context_tokens": 4096, "engine": "llama.cpp"}
+    rows = {row["quantization"]: row for row in formats(client, **asked, gpu_spec=twin)}
+    for quantization in ("q8_0", "q4_k_m", "q3_k_m"):
+        sized = post(client, **asked, gpu_spec=twin, quantization=quantization).json
+        assert rows[quantization]["verdict"] == sized["fit"]["verdict"]
+        assert rows[quantization]["total"] == sized["memory"]["total"]
+    assert {rows["q8_0"]["verdict"], rows["q3_k_m"]["verdict"]} == {"does_not_fit", "fits"}
+
+
+def formats(client: FlaskClient, **asked: Any) -> list[dict[str, Any]]:
+    return list(post(client, "/v1/fragments/quantizations", **asked).json["rows"])

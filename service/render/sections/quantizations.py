@@ -66,9 +66,11 @@ def _by_engine(scenario: Scenario) -> Iterator[tuple[Scenario, list[str]]]:
 
 def _rows(base: Scenario, formats: Sequence[str], catalog: Catalog) -> Iterator[dict[str, Any]]:
     """A row for each format. base: the question with the engine that loads them."""
-    every = tuple(catalog.gpus.values())
+    known = tuple(catalog.gpus.values())
+    # One that the caller described stands behind those of the catalog.
+    every = known if catalog.gpus.get(base.gpu.id) is base.gpu else (*known, base.gpu)
     places = {gpu.id: place for place, gpu in enumerate(every)}
-    smallest = from_smallest(every, base.engine, base.gpu_count)
+    smallest = from_smallest(known, base.engine, base.gpu_count)
     others = Cells(elsewhere(base), catalog, every, formats)
     own = others
     if here(base) != elsewhere(base):

@@ -18,7 +18,7 @@ from service.api.openapi_parameters import (
     scenario_query,
 )
 from service.api.openapi_plan import as_plan, plan_schemas
-from service.api.openapi_schemas import Json, core_schemas, ref
+from service.api.openapi_schemas import COMMON_PROBLEMS, Json, core_schemas, ref
 from service.api.openapi_training import as_training, training_schemas
 from service.api.openapi_upload_schemas import upload_schemas
 from service.api.openapi_uploads import security_schemes, upload_paths
@@ -32,15 +32,7 @@ _DESCRIPTION = (
     "known. Bytes are integers; an amount also has GiB, rounded to two places. Answers are JSON; "
     "fragments are also HTML and Markdown. Errors are application/problem+json (RFC 9457)."
 )
-# Problems of operations: always, of those with a body, of those that name catalog entries.
-_COMMON = (
-    "invalid-parameters",
-    "not-acceptable",
-    "uri-too-long",
-    "headers-too-large",
-    "too-many-requests",
-    "internal-error",
-)
+# Problems of operations with a body, beside those of all.
 _BODY = ("malformed-body", "payload-too-large", "unsupported-media-type", "unsupported-architecture")
 
 
@@ -128,7 +120,7 @@ def _asked(
     """The GET and the POST of a resource that is asked with a scenario; complete: both its subjects."""
     ok = {"200": {"description": "The answer.", "headers": ANSWER_HEADERS, "content": content}}
     places = [] if place is None else [place]
-    problems = (*_COMMON, "unknown-model")
+    problems = (*COMMON_PROBLEMS, "unknown-model")
     whole = complete and place is None
     query = scenario_query(needs_gpu=whole, needs_model=whole)
     body = {
@@ -193,7 +185,7 @@ def _inspected() -> Json:
         "headers": ANSWER_HEADERS,
         "content": {JSON: _content("InspectedModel")},
     }
-    return {"200": ok, **_problems((*_COMMON, *_BODY))}
+    return {"200": ok, **_problems((*COMMON_PROBLEMS, *_BODY))}
 
 
 def _service_paths() -> Json:
@@ -218,7 +210,7 @@ def _get(
     name: str, summary: str, content: Json, parameters: list[Json], problems: tuple[str, ...] = ()
 ) -> Json:
     ok = {"description": "The answer.", "headers": ANSWER_HEADERS, "content": content}
-    responses = {"200": ok, "304": _NOT_MODIFIED, **_problems((*_COMMON, *problems))}
+    responses = {"200": ok, "304": _NOT_MODIFIED, **_problems((*COMMON_PROBLEMS, *problems))}
     return {
         "get": {"operationId": name, "summary": summary, "parameters": parameters, "responses": responses}
     }

@@ -10,6 +10,15 @@ from service.core.sizing import Verdict
 from service.core.speed.result import Bound
 
 Json = dict[str, Any]
+# Any operation may answer with these.
+COMMON_PROBLEMS = (
+    "invalid-parameters",
+    "not-acceptable",
+    "uri-too-long",
+    "headers-too-large",
+    "too-many-requests",
+    "internal-error",
+)
 TEXT: Json = {"type": "string"}
 WHOLE: Json = {"type": "integer"}
 NUMBER: Json = {"type": "number"}

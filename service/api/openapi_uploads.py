@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from service.api.accept import CSV, JSON
 from service.api.openapi_parameters import language_query, path_parameter
-from service.api.openapi_schemas import Json, ref
+from service.api.openapi_schemas import COMMON_PROBLEMS, Json, ref
 from service.core.measurements import UPLOADED
 
 Problems = Callable[[tuple[str, ...]], Json]
@@ -14,25 +14,12 @@ _DENIED = ("key-required", "key-unknown", "key-revoked", "scope-missing")
 _WRITES = (
     *_DENIED,
     *_STORAGE,
-    "invalid-parameters",
-    "not-acceptable",
+    *COMMON_PROBLEMS,
     "malformed-body",
     "payload-too-large",
-    "uri-too-long",
     "unsupported-media-type",
-    "headers-too-large",
-    "too-many-requests",
-    "internal-error",
 )
-_READS = (
-    *_STORAGE,
-    "invalid-parameters",
-    "not-acceptable",
-    "uri-too-long",
-    "headers-too-large",
-    "too-many-requests",
-    "internal-error",
-)
+_READS = (*_STORAGE, *COMMON_PROBLEMS)
 _EXAMPLE: Json = {
     "model": "qwen3-8b",
     "gpu": "rtx-4090",

@@ -1,10 +1,10 @@
 """How the scenario is started and checked, with its own engine and the others that run the model."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from service.core.commands import launch
-from service.core.commands.command import Command
+from service.core.commands.command import Command, Launch
 from service.core.engines import ENGINES
 from service.core.scenario import Scenario
 from service.core.sizing import Note, Sizing, Verdict
@@ -68,16 +68,23 @@ def _row(outcome: Outcome, reasons: tuple[Note, ...], *, own: bool) -> dict[str,
     found = None if withheld else launch(scenario)
     if found is None and not withheld:
         withheld = (Note("no_command_known", {"engine": scenario.engine}),)
+    row = commands_of(scenario.engine, scenario, found, withheld)
+    return {**row, "selected": own, "verdict": str(outcome.verdict)}
+
+
+def commands_of(
+    engine: str, scenario: Scenario | None, found: Launch | None, withheld: Sequence[Note]
+) -> dict[str, Any]:
+    """The commands of one engine, or why there are none; scenario: None where not even one was found."""
+    notes = (*version_notes(scenario), *found.notes) if scenario and found else ()
     return {
-        "engine": scenario.engine,
-        "version": ENGINES[scenario.engine].version,
-        "quantization": scenario.quantization,
-        "selected": own,
-        "verdict": str(outcome.verdict),
+        "engine": engine,
+        "version": ENGINES[engine].version,
+        "quantization": scenario and scenario.quantization,
         "prepare": [command_data(command) for command in found.prepare] if found else [],
         "serve": [command_data(command) for command in found.serve] if found else None,
         "check": command_data(found.check) if found and found.check else None,
-        "notes": amounts.notes((*version_notes(scenario), *found.notes)) if found else [],
+        "notes": amounts.notes(notes),
         "reasons": amounts.notes(withheld),
     }
 

@@ -19,8 +19,7 @@ from service.core.tiers import CARD, usual_context
 from service.errors import InvalidParameters
 from service.i18n.marking import mark, mark_plural
 from service.i18n.voice import Voice
-from service.render import amounts
-from service.render.sections.commands import command_data, version_notes
+from service.render.sections.commands import commands_of
 
 # Notes that put a path in the place of a repository.
 _PATHS = frozenset({"checkpoint_repository_unknown", "model_repository_unknown", "gguf_repository_unknown"})
@@ -75,26 +74,9 @@ def sentences(data: Mapping[str, Any], voice: Voice) -> list[str]:
 
 def _row(model: Model, engine: str, context: int, catalog: Catalog) -> dict[str, Any]:
     found = _unsupported(model, engine) or _launched(model, engine, context, catalog)
-    row: dict[str, Any] = {"engine": engine, "version": ENGINES[engine].version, "quantization": None}
     if isinstance(found, Note):
-        return {
-            **row,
-            "prepare": [],
-            "serve": None,
-            "check": None,
-            "notes": [],
-            "reasons": amounts.notes([found]),
-        }
-    scenario, commands = found
-    return {
-        **row,
-        "quantization": scenario.quantization,
-        "prepare": [command_data(command) for command in commands.prepare],
-        "serve": [command_data(command) for command in commands.serve],
-        "check": command_data(commands.check) if commands.check else None,
-        "notes": amounts.notes((*version_notes(scenario), *commands.notes)),
-        "reasons": [],
-    }
+        return commands_of(engine, None, None, (found,))
+    return commands_of(engine, *found, ())
 
 
 def _unsupported(model: Model, engine: str) -> Note | None:
